@@ -1,0 +1,101 @@
+"""Speed of the decision diagram against LeNet, against its own size, and against listing pre-images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from measure import Claim, report, seconds
+from torch import Tensor
+
+import nslimb
+from nslimb import Sigma
+from nslimb.networks import lenet
+
+BATCH = 64
+
+
+def loss_step(sigma: Sigma, logits: Tensor, weak: Tensor) -> Callable[[], object]:
+    """Forward and backward of the exact semantic loss alone."""
+
+    def run() -> None:
+        logits.grad = None
+        nslimb.semantic_loss(logits.log_softmax(-1), weak, sigma).mean().backward()
+
+    return run
+
+
+def make_step(sigma: Sigma) -> Callable[[], object]:
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
+    weak = torch.randint(len(sigma.weak_labels), (BATCH,), generator=generator)
+    return loss_step(sigma, logits, weak)
+
+
+def network_step(arity: int) -> Callable[[], object]:
+    """Forward and backward of LeNet on the batch's own images, with a loss that costs nothing."""
+    network = lenet()
+    images = torch.randn(BATCH * arity, 1, 28, 28)
+
+    def run() -> None:
+        network.zero_grad()
+        network(images).mean().backward()
+
+    return run
+
+
+def enumeration_step(sigma: Sigma) -> Callable[[], object]:
+    """The same loss by summing over the listed pre-image of every sample's weak label."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
+    weak = torch.randint(len(sigma.weak_labels), (BATCH,), generator=generator).tolist()
+    listed = [torch.from_numpy(sigma.preimage(s)) for s in range(len(sigma.weak_labels))]
+    positions = torch.arange(sigma.arity)
+
+    def run() -> None:
+        logits.grad = None
+        scores = logits.log_softmax(-1)
+        losses = [-scores[b][positions, listed[s]].sum(1).logsumexp(0) for b, s in enumerate(weak)]
+        torch.stack(losses).mean().backward()
+
+    return run
+
+
+def against_network(name: str, sigma: Sigma, limit: float) -> Claim:
+    ours, theirs = seconds(make_step(sigma), network_step(sigma.arity))
+    detail = f"{ours * 1e3:.2f} ms / {theirs * 1e3:.2f} ms"
+    return Claim(f"{name}: exact loss / LeNet, forward + backward", ours / theirs, limit, detail)
+
+
+def growth(name: str, build: Callable[[int], Sigma], limit: float) -> Claim:
+    arities = np.array([5, 10, 20, 40])
+    times = np.array(seconds(*(make_step(build(int(arity))) for arity in arities), budget=4.0))
+    slope = float(np.polyfit(np.log(arities), np.log(times), 1)[0])
+    detail = ", ".join(f"M={m}: {t * 1e3:.1f} ms" for m, t in zip(arities, times, strict=True))
+    return Claim(f"{name}-M grows as M to the power", slope, limit, detail)
+
+
+def main() -> None:
+    claims = [
+        against_network("MAX-5", nslimb.sigma.maximum(5), 0.2),
+        against_network("SUM-7", nslimb.sigma.total(7), 0.2),
+        against_network("HWF-7", nslimb.sigma.formula(7), 1.0),
+        against_network("HWF-7, left to right", nslimb.sigma.formula(7, precedence=False), 1.0),
+        growth("MAX", nslimb.sigma.maximum, 1.2),
+        growth("SUM", nslimb.sigma.total, 2.2),
+    ]
+    ours, theirs = seconds(make_step(nslimb.sigma.maximum(5)), enumeration_step(nslimb.sigma.maximum(5)))
+    detail = f"{ours * 1e3:.2f} ms / {theirs * 1e3:.0f} ms ({theirs / ours:.0f} times faster)"
+    claims.append(Claim("MAX-5: diagram / listed pre-images", ours / theirs, 0.01, detail))
+    for name, build, limit in (
+        ("HWF-7", lambda: nslimb.sigma.formula(7), 3.0),
+        ("SUM-40", lambda: nslimb.sigma.total(40), 1.0),
+    ):
+        (taken,) = seconds(build)
+        claims.append(Claim(f"{name}: compilation, seconds", taken, limit, ""))
+    report("sigma as a decision diagram, batch 64, one thread", claims)
+
+
+if __name__ == "__main__":
+    main()

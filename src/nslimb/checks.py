@@ -1,0 +1,69 @@
+"""Checks of tensors that users hand in, shared by every function that takes scores or weak labels.
+
+Values (NaN, indices out of range) are read on the CPU only: on an accelerator reading them would stop
+the device on every training step, and there NaN travels on into the loss, where the loop stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nslimb.errors import InvalidInput
+
+
+def check_log_scores(log_scores: Any, arity: int, num_classes: int) -> Tensor:
+    """``log_scores`` if it is a float32 or float64 tensor [B, arity, num_classes] without NaN or +inf."""
+    expected = f"a float32 or float64 tensor of shape [batch, {arity}, {num_classes}]"
+    if not isinstance(log_scores, Tensor):
+        raise InvalidInput("log_scores", expected, f"an object of type {type(log_scores).__name__}")
+    if log_scores.dtype not in (torch.float32, torch.float64):
+        raise InvalidInput("log_scores", expected, f"dtype {log_scores.dtype}")
+    if log_scores.dim() != 3 or log_scores.shape[1:] != (arity, num_classes):
+        raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
+    if log_scores.device.type == "cpu" and not bool((log_scores.detach() < float("inf")).all()):
+        bad = (~(log_scores.detach() < float("inf"))).nonzero()[0].tolist()
+        raise InvalidInput("log_scores", "numbers below +inf", f"{log_scores[tuple(bad)].item()} at index {bad}")
+    return log_scores
+
+
+def check_weak(weak: Any, batch: int, num_weak: int, device: torch.device) -> Tensor:
+    """``weak`` as an int64 tensor [batch] on ``device``, each an index into sigma's weak labels."""
+    expected = f"{batch} integers, each an index into sigma.weak_labels (0 to {num_weak - 1})"
+    indices = as_integers("weak", weak, expected)
+    if indices.shape != (batch,):
+        raise InvalidInput("weak", expected, f"shape {list(indices.shape)}")
+    check_range("weak", indices, num_weak, expected)
+    return indices.to(device)
+
+
+def as_integers(argument: str, values: Any, expected: str) -> Tensor:
+    """An int64 tensor from an integer tensor, array or sequence; nothing is rounded."""
+    if not isinstance(values, (Tensor, np.ndarray, Sequence)) or isinstance(values, str):
+        raise InvalidInput(argument, expected, f"an object of type {type(values).__name__}")
+    try:
+        tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(argument, expected, f"values that are no numbers ({error})") from error
+    if tensor.numel() and (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool):
+        raise InvalidInput(argument, expected, f"dtype {tensor.dtype}")
+    return tensor.to(torch.int64)
+
+
+def check_range(argument: str, indices: Tensor, size: int, expected: str) -> None:
+    """Refuse indices outside 0 .. size - 1 (read on the CPU only)."""
+    if indices.device.type == "cpu" and indices.numel():
+        low, high = (int(bound) for bound in torch.aminmax(indices))
+        if low < 0 or high >= size:
+            raise InvalidInput(argument, expected, f"{low if low < 0 else high}")
+
+
+def check_count(argument: str, value: Any) -> int:
+    """``value`` if it is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InvalidInput(argument, "an integer of at least 1", repr(value))
+    return int(value)

@@ -1,0 +1,23 @@
+"""The one family of errors: every message says what was given, what was expected, and where."""
+
+from __future__ import annotations
+
+
+class NslimbError(Exception):
+    """Anything that nslimb itself refuses or cannot do."""
+
+
+class InvalidInput(NslimbError, ValueError):
+    """An argument that does not fit: ``argument: expected ..., got ...``."""
+
+    def __init__(self, argument: str, expected: str, given: object) -> None:
+        super().__init__(f"{argument}: expected {expected}, got {given}")
+        self.argument = argument
+
+
+class TooLarge(NslimbError):
+    """A request that would need more states, rows or memory than the stated limit."""
+
+
+class MissingEngine(NslimbError, ImportError):
+    """An optional engine that is not installed."""

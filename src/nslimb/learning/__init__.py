@@ -1,0 +1,1 @@
+"""Losses, pseudolabels and the training loop."""

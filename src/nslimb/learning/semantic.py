@@ -1,0 +1,74 @@
+"""Semantic loss: how improbable the classifier's scores make the observed weak label."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from nslimb.checks import check_log_scores, check_weak
+from nslimb.errors import InvalidInput
+from nslimb.sigma.component import Sigma
+
+Form = Literal["nll", "bce"]
+Engine = Literal["native", "scallop"]
+
+
+def semantic_loss(
+    log_scores: Tensor,
+    weak: Any,
+    sigma: Sigma,
+    proofs: int | None = None,
+    form: Form = "nll",
+    engine: Engine = "native",
+) -> Tensor:
+    """One loss a sample from log-scores [B, M, c] and weak labels (indices) [B]: returns [B].
+
+    With P_s the weighted model count of the pre-images of s under the scores,
+
+    - ``form="nll"``: -log P_s of the observed s;
+    - ``form="bce"``: the paper's binary cross-entropy, the mean over all weak labels s' of -log P_s' for
+      the observed one and -log(1 - P_s') for the others.
+
+    ``proofs=None`` counts the whole pre-image, exactly; ``proofs=k`` only its k most probable label
+    vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram.
+
+    >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
+    >>> uniform = torch.full((1, 2, 2), 0.5).log()
+    >>> semantic_loss(uniform, [1], sigma).exp().reciprocal()
+    tensor([0.7500])
+    >>> semantic_loss(uniform, [1], sigma, proofs=2).exp().reciprocal()
+    tensor([0.5000])
+    """
+    if form not in ("nll", "bce"):
+        raise InvalidInput("form", "'nll' or 'bce'", repr(form))
+    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
+    indices = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device).unsqueeze(1)
+    log_probs = _log_probs(log_scores, sigma, proofs, engine)
+    observed = -log_probs.gather(1, indices).squeeze(1)
+    if form == "nll":
+        return observed
+    others = -log_complement(log_probs).scatter(1, indices, 0.0)
+    return (observed + others.sum(dim=1)) / len(sigma.weak_labels)
+
+
+def _log_probs(log_scores: Tensor, sigma: Sigma, proofs: int | None, engine: str) -> Tensor:
+    if engine == "native":
+        return sigma.log_prob(log_scores) if proofs is None else sigma.log_mass(log_scores, proofs)
+    if engine == "scallop":
+        from nslimb.sigma import scallop
+
+        return scallop.log_prob(log_scores, sigma, proofs)
+    raise InvalidInput("engine", "'native' or 'scallop'", repr(engine))
+
+
+def log_complement(log_probs: Tensor) -> Tensor:
+    """log(1 - P) from log P, without cancellation; P within rounding of 1 counts as 1 - eps, with gradient 0."""
+    capped = log_probs.clamp(max=-torch.finfo(log_probs.dtype).eps)
+    # Both branches are finite everywhere, so that the one not taken cannot turn the gradient into NaN.
+    near_one = capped > -math.log(2)
+    by_expm1 = (-torch.expm1(capped.clamp(min=-1.0))).log()
+    by_log1p = torch.log1p(-torch.exp(capped))
+    return torch.where(near_one, by_expm1, by_log1p)

@@ -1,0 +1,245 @@
+"""``Sigma``: a symbolic component s = sigma(y_1, ..., y_M) and every question about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_weak
+from nslimb.errors import InvalidInput, TooLarge
+from nslimb.sigma import passes
+from nslimb.sigma.diagram import (
+    DEAD,
+    MAX_STATES,
+    Diagram,
+    IntArray,
+    compile_function,
+    compile_steps,
+)
+
+
+class Best(NamedTuple):
+    """The k most probable label vectors of each sample's weak label, best first."""
+
+    labels: Tensor  # int64 [B, k, M], -1 where fewer than k exist
+    log_probs: Tensor  # [B, k], -inf where fewer than k exist; differentiable
+
+
+class Sigma:
+    """A known function of M hidden labels, compiled into a reduced layered decision diagram.
+
+    Build one with :mod:`nslimb.sigma`'s constructors, :meth:`from_function` or :meth:`from_steps`.
+    Weak labels are passed around as indices into :attr:`weak_labels` (:meth:`encode` turns values
+    into indices). ``log_scores`` are logarithms of the classifier's softmax scores, [B, M, c].
+
+    >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
+    >>> sigma
+    Sigma(function, 10 classes, arity 2, 10 weak labels, 21 states)
+    >>> sigma.preimage(1).tolist()
+    [[0, 1], [1, 0], [1, 1]]
+    """
+
+    def __init__(self, diagram: Diagram, name: str, options: Mapping[str, Any] | None = None) -> None:
+        self.diagram = diagram
+        self.name = name
+        self.options = dict(options or {})
+        self._plans: dict[torch.device, tuple[passes.LayerPlan, ...]] = {}
+
+    @classmethod
+    def from_function(
+        cls,
+        function: Callable[[tuple[int, ...]], Hashable],
+        num_classes: int,
+        arity: int,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """Any function of a tuple of labels, by calling it on all c ** M of them.
+
+        A label vector for which the function returns None is invalid: it has no weak label.
+        More than ``max_states`` label vectors are refused; use :meth:`from_steps` for those.
+        """
+        diagram = compile_function(function, num_classes, arity, max_states)
+        return cls(diagram, "function")
+
+    @classmethod
+    def from_steps(
+        cls,
+        initial: Hashable,
+        step: Callable[[Any, int], Hashable],
+        finish: Callable[[Any], Hashable],
+        num_classes: int,
+        arity: int,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """A function read label by label: ``state = step(state, label)``, then ``finish(state)``.
+
+        States and weak labels are hashable; None, from ``step`` or ``finish``, is a dead end.
+        The cost grows with the number of distinct states, at most ``max_states`` before reduction.
+
+        >>> parity = Sigma.from_steps(0, lambda state, y: (state + y) % 2, bool, num_classes=10, arity=50)
+        >>> parity.weak_labels, parity.num_states
+        ((False, True), 101)
+        """
+        diagram = compile_steps(initial, step, finish, num_classes, arity, max_states)
+        return cls(diagram, "steps")
+
+    @property
+    def arity(self) -> int:
+        """M, the number of hidden labels."""
+        return self.diagram.arity
+
+    @property
+    def num_classes(self) -> int:
+        """c, the number of classes."""
+        return self.diagram.num_classes
+
+    @property
+    def weak_labels(self) -> tuple[Hashable, ...]:
+        """The values that sigma takes, sorted where they can be."""
+        return self.diagram.weak_labels
+
+    @property
+    def num_states(self) -> int:
+        """States of the reduced diagram over all M + 1 layers, the weak labels included."""
+        return sum(self.diagram.widths)
+
+    def __repr__(self) -> str:
+        return (
+            f"Sigma({self.name}, {self.num_classes} classes, arity {self.arity}, "
+            f"{len(self.weak_labels)} weak labels, {self.num_states} states)"
+        )
+
+    def encode(self, values: Iterable[Hashable]) -> Tensor:
+        """Indices of weak labels given by value: int64 [n].
+
+        >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
+        tensor([1, 0])
+        """
+        index = {label: i for i, label in enumerate(self.weak_labels)}
+        listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else list(values)
+        try:
+            return torch.tensor([index[value] for value in listed], dtype=torch.int64)
+        except KeyError as error:
+            shown = ", ".join(map(repr, self.weak_labels[:10])) + (", ..." if len(self.weak_labels) > 10 else "")
+            raise InvalidInput("values", f"weak labels of sigma ({shown})", repr(error.args[0])) from None
+
+    def apply(self, labels: Any) -> Any:
+        """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
+
+        A tensor gives a tensor on its device; an array or a nested list gives a numpy array.
+        """
+        expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
+        vectors = as_integers("labels", labels, expected)
+        if vectors.dim() == 0 or vectors.shape[-1] != self.arity:
+            raise InvalidInput("labels", expected, f"shape {list(vectors.shape)}")
+        check_range("labels", vectors, self.num_classes, expected)
+        state = torch.zeros(vectors.shape[:-1], dtype=torch.int64, device=vectors.device)
+        for i, targets in enumerate(self.diagram.targets):
+            # DEAD is -1 and so picks the row added last, from which every label leads to DEAD again.
+            table = np.concatenate([targets, np.full((1, self.num_classes), DEAD)])
+            state = torch.from_numpy(table).to(vectors.device)[state, vectors[..., i]]
+        return state if isinstance(labels, Tensor) else state.numpy()
+
+    def preimage_sizes(self) -> tuple[int, ...]:
+        """How many label vectors give each weak label, as exact integers of any size."""
+        counts = np.ones(1, dtype=object)
+        for targets, width in zip(self.diagram.targets, self.diagram.widths[1:], strict=True):
+            source, label = np.nonzero(targets != DEAD)
+            following = np.zeros(width, dtype=object)
+            np.add.at(following, targets[source, label], counts[source])
+            counts = following
+        return tuple(int(count) for count in counts)
+
+    def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
+        """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""
+        size = len(self.weak_labels)
+        expected = f"an index into sigma.weak_labels (0 to {size - 1})"
+        if isinstance(weak_index, bool) or not isinstance(weak_index, (int, np.integer)):
+            raise InvalidInput("weak_index", expected, repr(weak_index))
+        if not 0 <= weak_index < size:
+            raise InvalidInput("weak_index", expected, repr(weak_index))
+        count = self.preimage_sizes()[weak_index]
+        if count > check_count("limit", limit):
+            raise TooLarge(
+                f"preimage: weak label {self.weak_labels[weak_index]!r} has {count} label vectors, more than "
+                f"limit={limit}; best() and posterior() answer without listing them"
+            )
+        state = np.array([weak_index])
+        columns: list[IntArray] = []
+        for targets, width in zip(reversed(self.diagram.targets), reversed(self.diagram.widths[1:]), strict=True):
+            source, label = np.nonzero(targets != DEAD)
+            order = np.argsort(targets[source, label], kind="stable")
+            degree = np.bincount(targets[source, label], minlength=width)
+            start = np.cumsum(degree) - degree
+            repeat = degree[state]
+            within = np.arange(repeat.sum()) - np.repeat(np.cumsum(repeat) - repeat, repeat)
+            edge = order[np.repeat(start[state], repeat) + within]
+            columns = [label[edge], *(np.repeat(column, repeat) for column in columns)]
+            state = source[edge]
+        vectors = np.stack(columns, axis=1)
+        return vectors[np.lexsort(vectors.T[::-1])]
+
+    def log_prob(self, log_scores: Tensor) -> Tensor:
+        """log P(sigma(y) = s) for independent y_i with P(y_i = j) = exp(log_scores[b, i, j]): [B, M, c] -> [B, S].
+
+        Exact and differentiable; -inf where every label vector of s has probability 0, with gradient 0 there.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        return self._log_sum(log_scores)
+
+    def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:
+        """P(y_i = j | sigma(y) = s_b): [B, M, c]. All zero for a sample whose weak label has probability 0."""
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
+        # The derivative of log P(s) with respect to log P(y_i = j) is P(y_i = j | s).
+        with torch.enable_grad():
+            leaf = log_scores.detach().requires_grad_()
+            chosen = self._log_sum(leaf).gather(1, indices.unsqueeze(1))
+        (posterior,) = torch.autograd.grad(chosen, leaf, torch.ones_like(chosen))
+        return posterior
+
+    def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
+        """The k most probable label vectors of each sample's weak label.
+
+        Label vectors of probability 0 count as missing. The log-probabilities are differentiable.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
+        layers = self._plan(log_scores.device)
+        pointers: list[Tensor] = []
+        values = passes.KBest.apply(log_scores, layers, check_count("k", k), pointers)
+        chosen = values[indices, :, torch.arange(len(indices), device=indices.device)]
+        labels = passes.trace_back(layers, pointers, indices, chosen.detach() > float("-inf"))
+        missing = k - chosen.shape[1]
+        return Best(
+            torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),
+            torch.nn.functional.pad(chosen, (0, missing), value=float("-inf")),
+        )
+
+    def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:
+        """log of the probability of the ``proofs`` best label vectors of every weak label: [B, M, c] -> [B, S].
+
+        At most :meth:`log_prob`, and equal to it when ``proofs`` is at least every pre-image's size.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        layers = self._plan(log_scores.device)
+        values: Tensor = passes.KBest.apply(log_scores, layers, check_count("proofs", proofs), [])
+        # values fall along k, so the first is the peak; no path at all is log 0 with gradient 0.
+        peak = values[:, :1].detach().clamp_min(torch.finfo(values.dtype).min)
+        mass = (values - peak).exp().sum(dim=1)
+        reached = mass > 0
+        log_mass = mass.where(reached, 1.0).log().where(reached, float("-inf")) + peak.squeeze(1)
+        return log_mass.t()
+
+    def _log_sum(self, log_scores: Tensor) -> Tensor:
+        result: Tensor = passes.LogSum.apply(log_scores, self._plan(log_scores.device))
+        return result
+
+    def _plan(self, device: torch.device) -> tuple[passes.LayerPlan, ...]:
+        if device not in self._plans:
+            self._plans[device] = passes.plan(self.diagram, device)
+        return self._plans[device]

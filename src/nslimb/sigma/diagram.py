@@ -1,0 +1,163 @@
+"""Compile sigma into a layered decision diagram, and reduce it to the smallest one.
+
+Layer i holds the states that matter after i labels. ``targets[i][state, label]`` is the state of
+layer i + 1 that the label leads to, or ``DEAD`` where no weak label can be reached any more. The
+states of the last layer are the weak labels themselves.
+
+The reduction works from the last layer back: two states with the same row of targets have the same
+future and become one. Rows are sorted, so that equal functions give equal arrays, however they were
+written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nslimb.checks import check_count
+from nslimb.errors import InvalidInput, NslimbError, TooLarge
+
+IntArray = NDArray[np.int64]
+
+DEAD = -1
+MAX_STATES = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """The reduced diagram: ``targets[i]`` has shape [states of layer i, num_classes]."""
+
+    targets: tuple[IntArray, ...]
+    weak_labels: tuple[Hashable, ...]
+
+    @property
+    def arity(self) -> int:
+        return len(self.targets)
+
+    @property
+    def num_classes(self) -> int:
+        return int(self.targets[0].shape[1])
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of states in each of the arity + 1 layers."""
+        return (*(len(rows) for rows in self.targets), len(self.weak_labels))
+
+
+def compile_function(
+    function: Callable[[tuple[int, ...]], Hashable], num_classes: int, arity: int, max_states: int
+) -> Diagram:
+    """Tabulate ``function`` on all num_classes ** arity label vectors, then reduce the table."""
+    _check_sizes(num_classes, arity, max_states)
+    if num_classes**arity > max_states:
+        raise TooLarge(
+            f"from_function: {num_classes} ** {arity} label vectors are more than max_states={max_states}; "
+            "describe sigma by Sigma.from_steps, whose cost grows with its states, or raise max_states"
+        )
+    values = [_call(function, "function", labels) for labels in product(range(num_classes), repeat=arity)]
+    weak_labels, last = _index_weak_labels(values)
+    prefixes = [np.arange(num_classes**i).reshape(-1, num_classes) for i in range(1, arity + 1)]
+    return _reduce(prefixes, last, weak_labels)
+
+
+def compile_steps(
+    initial: Hashable,
+    step: Callable[[Any, int], Hashable],
+    finish: Callable[[Any], Hashable],
+    num_classes: int,
+    arity: int,
+    max_states: int,
+) -> Diagram:
+    """Explore the states breadth first from ``initial``, then reduce. None is a dead end."""
+    _check_sizes(num_classes, arity, max_states)
+    states: list[Hashable] = [_plain(initial, "initial")]
+    seen = 1
+    layers: list[IntArray] = []
+    for _ in range(arity):
+        index: dict[Hashable, int] = {}
+        targets = np.full((len(states), num_classes), DEAD, dtype=np.int64)
+        for row, state in enumerate(states):
+            for label in range(num_classes):
+                after = _call(step, "step", state, label)
+                if after is not None:
+                    targets[row, label] = index.setdefault(after, len(index))
+            if seen + len(index) > max_states:
+                raise TooLarge(
+                    f"from_steps: more than max_states={max_states} states after {len(layers) + 1} of {arity} "
+                    "labels; let step forget what no longer matters, or raise max_states"
+                )
+        seen += len(index)
+        layers.append(targets)
+        states = list(index)
+    weak_labels, last = _index_weak_labels([_call(finish, "finish", state) for state in states])
+    return _reduce(layers, last, weak_labels)
+
+
+def _check_sizes(num_classes: int, arity: int, max_states: int) -> None:
+    for name, value in (("num_classes", num_classes), ("arity", arity), ("max_states", max_states)):
+        check_count(name, value)
+
+
+def _reduce(layers: Sequence[IntArray], last: IntArray, weak_labels: tuple[Hashable, ...]) -> Diagram:
+    """Merge states with equal futures, from the last layer back; ``last`` maps its states to weak labels."""
+    renamed = last
+    reduced: list[IntArray] = []
+    for targets in reversed(layers):
+        rows = np.where(targets == DEAD, DEAD, renamed[targets])
+        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        alive = (unique != DEAD).any(axis=1)
+        names = np.where(alive, np.cumsum(alive) - 1, DEAD)
+        renamed = names[inverse.reshape(-1)]
+        reduced.append(np.ascontiguousarray(unique[alive]))
+    return Diagram(tuple(reversed(reduced)), weak_labels)
+
+
+def _index_weak_labels(values: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], IntArray]:
+    """Give each distinct value an index: in sorted order if they sort, else in order of appearance."""
+    distinct = [value for value in dict.fromkeys(values) if value is not None]
+    if not distinct:
+        raise InvalidInput("sigma", "a weak label for at least one label vector", "None for every one of them")
+    try:
+        distinct.sort()  # type: ignore[type-var]
+    except TypeError:
+        distinct = [value for value in dict.fromkeys(values) if value is not None]
+    index: dict[Hashable, int] = {value: i for i, value in enumerate(distinct)}
+    index[None] = DEAD
+    return tuple(distinct), np.fromiter((index[value] for value in values), dtype=np.int64, count=len(values))
+
+
+def _call(function: Callable[..., Hashable], name: str, *arguments: Any) -> Hashable:
+    """Call the user's function; a failure says which function, on what arguments."""
+    try:
+        value = function(*arguments)
+    except NslimbError:
+        raise
+    except Exception as error:
+        given = ", ".join(map(repr, arguments))
+        raise InvalidInput(name, f"a function that accepts ({given})", f"{type(error).__name__}: {error}") from error
+    return _plain(value, name)
+
+
+def _plain(value: Any, name: str) -> Hashable:
+    """A value that can be told apart by equality: numpy scalars unpacked, all else checked."""
+    if value is None:
+        return None
+    if isinstance(value, np.generic):
+        value = value.item()
+    try:
+        hash(value)
+    except TypeError as error:
+        raise InvalidInput(
+            name, "hashable values (int, str, tuple, ...)", f"{value!r} of type {type(value).__name__}"
+        ) from error
+    by_identity = type(value).__hash__ is object.__hash__ or type(value).__module__.startswith("torch")
+    if by_identity or value != value:
+        raise InvalidInput(
+            name, "values that are equal when they mean the same", f"{value!r} of type {type(value).__name__}"
+        )
+    return value  # type: ignore[no-any-return]

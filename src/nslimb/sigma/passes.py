@@ -1,0 +1,249 @@
+"""Passes over the diagram in torch: one set of integer arrays, several semirings.
+
+All passes run layer by layer with the batch as the last, contiguous axis, so that moving along
+edges is a gather of whole rows. A layer with n states and L live labels has the table
+
+    T[state, label, b] = alpha[state, b] + log_scores[b, i, label]
+
+and the next alpha reduces the rows of T that lead to each state. States are grouped by their number
+of incoming edges, so that each reduction is a dense one with little padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nslimb.sigma.diagram import DEAD, Diagram, IntArray
+
+_NEG_INF = float("-inf")
+# Padding rows that cost less than the launch of another group of operations.
+_CHEAP_ROWS = 256
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """One layer as index tensors; ``states``, ``live`` and ``following`` are n, L and the next layer's n."""
+
+    states: int
+    live: int
+    following: int
+    labels: Tensor  # [L]
+    targets: Tensor  # [n * L], dead edges lead to the extra state ``following``
+    groups: tuple[Tensor, ...]  # [states, width] each: incoming rows of T, padded with its last row
+    order: Tensor | None  # [following], position of each state in the concatenated groups
+
+
+def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
+    """The index tensors of every layer on ``device``."""
+    widths = diagram.widths
+    return tuple(
+        _plan_layer(targets, following, device)
+        for targets, following in zip(diagram.targets, widths[1:], strict=True)
+    )
+
+
+def _plan_layer(targets: IntArray, following: int, device: torch.device) -> LayerPlan:
+    labels = np.flatnonzero((targets != DEAD).any(axis=0))
+    flat = targets[:, labels].reshape(-1)
+    edges = np.flatnonzero(flat != DEAD)
+    edges = edges[np.argsort(flat[edges], kind="stable")]
+    degree = np.bincount(flat[edges], minlength=following)
+    start = np.cumsum(degree) - degree
+    by_degree = np.argsort(degree, kind="stable")
+    groups = []
+    for members in _split_by_width(by_degree, degree):
+        width = int(degree[members[-1]])
+        column = np.arange(width)
+        inside = column < degree[members, None]
+        slot = np.where(inside, start[members, None] + column, 0)
+        groups.append(torch.from_numpy(np.where(inside, edges[slot], len(flat))).to(device))
+    position = np.empty(following, dtype=np.int64)
+    position[by_degree] = np.arange(following)
+    in_order = bool((position == np.arange(following)).all())
+    return LayerPlan(
+        states=len(targets),
+        live=len(labels),
+        following=following,
+        labels=torch.from_numpy(labels).to(device),
+        targets=torch.from_numpy(np.where(flat == DEAD, following, flat)).to(device),
+        groups=tuple(groups),
+        order=None if in_order else torch.from_numpy(position).to(device),
+    )
+
+
+def _split_by_width(by_degree: IntArray, degree: IntArray) -> list[IntArray]:
+    """Cut states, sorted by in-degree, where a narrower group saves more padding than it costs."""
+    sorted_degree = degree[by_degree]
+    cuts = []
+    end = len(by_degree)
+    while end > 0:
+        width = sorted_degree[end - 1]
+        cut = int(np.searchsorted(sorted_degree, width // 2, side="right"))
+        saved = int((width - sorted_degree[:cut]).sum())
+        if saved <= _CHEAP_ROWS:
+            cut = 0
+        cuts.append(by_degree[cut:end])
+        end = cut
+    return cuts[::-1]
+
+
+def _batch_last(log_scores: Tensor) -> Tensor:
+    """[B, M, c] -> [M, c, B], contiguous."""
+    return log_scores.permute(1, 2, 0).contiguous()
+
+
+def _edge_scores(layer: LayerPlan, alpha: Tensor, scores: Tensor, *, padded: bool) -> Tensor:
+    """T [n * L (+ 1), ..., B] from alpha [n, ..., B] and scores [c, B]; the extra row is -inf."""
+    live = scores if layer.live == len(scores) else scores.index_select(0, layer.labels)
+    between = (1,) * (alpha.dim() - 2)
+    live = live.view(1, layer.live, *between, -1)
+    rows = layer.states * layer.live
+    table = alpha.new_empty((rows + padded, *alpha.shape[1:]))
+    torch.add(alpha.unsqueeze(1), live, out=table[:rows].view(layer.states, layer.live, *alpha.shape[1:]))
+    if padded:
+        table[rows].fill_(_NEG_INF)
+    return table
+
+
+def _incoming(group: Tensor, table: Tensor) -> Tensor:
+    """Rows of T that lead to each state of the group: [states, width, ...]."""
+    return table.index_select(0, group.view(-1)).view(*group.shape, *table.shape[1:])
+
+
+def _in_state_order(layer: LayerPlan, parts: list[Tensor]) -> Tensor:
+    joined = parts[0] if len(parts) == 1 else torch.cat(parts)
+    return joined if layer.order is None else joined.index_select(0, layer.order)
+
+
+class LogSum(torch.autograd.Function):
+    """log P(sigma = s) for every s: forward in (log-sum-exp, +), backward by the local softmax.
+
+    The derivative of a state's log-sum with respect to an incoming edge is the edge's share of it,
+    a number in [0, 1]; products of shares never overflow, and a state that no path reaches
+    (log 0) passes on no gradient.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, log_scores: Tensor, layers: tuple[LayerPlan, ...]) -> Tensor:
+        scores = _batch_last(log_scores)
+        alpha = scores.new_zeros((1, scores.shape[-1]))
+        saved = [scores]
+        for i, layer in enumerate(layers):
+            table = _edge_scores(layer, alpha, scores[i], padded=True)
+            peaks, sums = [], []
+            for group in layer.groups:
+                incoming = _incoming(group, table)
+                peak = incoming.amax(dim=1)
+                peak.masked_fill_(peak == _NEG_INF, 0.0)
+                peaks.append(peak)
+                sums.append(incoming.sub_(peak.unsqueeze(1)).exp_().sum(dim=1))
+            peak, total = _in_state_order(layer, peaks), _in_state_order(layer, sums)
+            saved += [alpha, peak, total]
+            alpha = total.log() + peak
+        ctx.layers = layers
+        ctx.save_for_backward(*saved)
+        return alpha.t().contiguous()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        scores, *saved = ctx.saved_tensors
+        gradient = torch.zeros_like(scores)
+        flow = grad.t()
+        for i in range(len(ctx.layers) - 1, -1, -1):
+            layer: LayerPlan = ctx.layers[i]
+            alpha, peak, total = saved[3 * i : 3 * i + 3]
+            # A share is exp(T - peak) / total; total is at least 1 unless no path arrives at all.
+            per_share = _with_row(flow / total.clamp_min(1.0), 0.0)
+            share = _edge_scores(layer, alpha, scores[i], padded=False)
+            share.sub_(_with_row(peak, float("inf")).index_select(0, layer.targets)).exp_()
+            share.mul_(per_share.index_select(0, layer.targets))
+            share = share.view(layer.states, layer.live, -1)
+            gradient[i].index_copy_(0, layer.labels, share.sum(dim=0))
+            flow = share.sum(dim=1)
+        return gradient.permute(2, 0, 1), None
+
+
+def _with_row(rows: Tensor, value: float) -> Tensor:
+    """``rows`` and one more that holds ``value``: what a dead edge sees."""
+    return torch.cat([rows, rows.new_full((1, rows.shape[1]), value)])
+
+
+class KBest(torch.autograd.Function):
+    """The k best label vectors of every weak label in (k-max, +): log-probabilities [S, k, B], -inf padded.
+
+    Every state keeps its k best prefixes in falling order and, for each, the row of the previous
+    table it came from; the pointers serve the search back and the gradient alike.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, log_scores: Tensor, layers: tuple[LayerPlan, ...], k: int, pointers: list[Tensor]) -> Tensor:
+        scores = _batch_last(log_scores)
+        value = scores.new_zeros((1, 1, scores.shape[-1]))
+        kept = []
+        for i, layer in enumerate(layers):
+            table = _edge_scores(layer, value, scores[i], padded=True)
+            keep = min(k, value.shape[1] * max(group.shape[1] for group in layer.groups))
+            best = [_best_of(_incoming(group, table), group, keep, len(table) - 1) for group in layer.groups]
+            kept.append(value.shape[1])
+            value = _in_state_order(layer, [values for values, _ in best])
+            pointers.append(_in_state_order(layer, [rows for _, rows in best]))
+        ctx.layers, ctx.kept, ctx.shape = layers, kept, scores.shape
+        ctx.save_for_backward(*pointers)
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        gradient = grad.new_zeros(ctx.shape)
+        flow = grad
+        for i in range(len(ctx.layers) - 1, -1, -1):
+            layer: LayerPlan = ctx.layers[i]
+            pointer, kept = ctx.saved_tensors[i], ctx.kept[i]
+            # Each prefix is chosen by one state at most, so nothing collides but the padding.
+            rows = layer.states * layer.live * kept
+            chosen = flow.new_zeros((rows + kept, flow.shape[-1]))
+            chosen.scatter_(0, pointer.flatten(0, 1), flow.reshape(-1, flow.shape[-1]))
+            chosen = chosen[:rows].view(layer.states, layer.live, kept, -1)
+            gradient[i].index_copy_(0, layer.labels, chosen.sum(dim=(0, 2)))
+            flow = chosen.sum(dim=1)
+        return gradient.permute(2, 0, 1), None, None, None
+
+
+def _best_of(incoming: Tensor, group: Tensor, keep: int, padding: int) -> tuple[Tensor, Tensor]:
+    """The ``keep`` best of [states, width, kept, B] and, for each, its row among all prefixes (T row * kept + rank)."""
+    states, width, kept, batch = incoming.shape
+    candidates = incoming.reshape(states, width * kept, batch)
+    found = min(keep, width * kept)
+    if found == 1:
+        values, choice = candidates.max(dim=1, keepdim=True)
+    else:
+        values, choice = candidates.topk(found, dim=1)
+    prefixes = (group.unsqueeze(2) * kept + torch.arange(kept, device=group.device)).view(states, -1, 1)
+    pointer = prefixes.expand(-1, -1, batch).gather(1, choice)
+    if found < keep:
+        missing = (states, keep - found, batch)
+        values = torch.cat([values, values.new_full(missing, _NEG_INF)], dim=1)
+        pointer = torch.cat([pointer, pointer.new_full(missing, padding * kept)], dim=1)
+    return values, pointer
+
+
+def trace_back(
+    layers: tuple[LayerPlan, ...], pointers: list[Tensor], weak: Tensor, found: Tensor
+) -> Tensor:
+    """Follow the pointers from the weak labels [B] to the label vectors [B, k, M]; -1 where not ``found`` [B, k]."""
+    batch = torch.arange(len(weak), device=weak.device).unsqueeze(1)
+    state, rank = weak.unsqueeze(1), torch.arange(found.shape[1], device=weak.device)
+    labels = []
+    for i in range(len(layers) - 1, -1, -1):
+        kept = pointers[i - 1].shape[1] if i else 1
+        pointer = pointers[i][state, rank, batch].where(found, 0)
+        edge, rank = pointer // kept, pointer % kept
+        state = edge // layers[i].live
+        labels.append(layers[i].labels[edge % layers[i].live].where(found, -1))
+    return torch.stack(labels[::-1], dim=-1)
