@@ -16,21 +16,25 @@ from nslimb.networks import lenet
 BATCH = 64
 
 
-def loss_step(sigma: Sigma, logits: Tensor, weak: Tensor) -> Callable[[], object]:
+def make_batch(sigma: Sigma) -> tuple[Tensor, Tensor]:
+    """Logits, and the weak labels of valid label vectors drawn from uniform hidden labels."""
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
+    allowed = [np.flatnonzero((targets >= 0).any(axis=0)) for targets in sigma.diagram.targets]
+    rng = np.random.default_rng(0)
+    labels = np.stack([rng.choice(live, size=BATCH) for live in allowed], axis=1)
+    return logits, torch.from_numpy(sigma.apply(labels))
+
+
+def make_step(sigma: Sigma) -> Callable[[], object]:
     """Forward and backward of the exact semantic loss alone."""
+    logits, weak = make_batch(sigma)
 
     def run() -> None:
         logits.grad = None
         nslimb.semantic_loss(logits.log_softmax(-1), weak, sigma).mean().backward()
 
     return run
-
-
-def make_step(sigma: Sigma) -> Callable[[], object]:
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
-    weak = torch.randint(len(sigma.weak_labels), (BATCH,), generator=generator)
-    return loss_step(sigma, logits, weak)
 
 
 def network_step(arity: int) -> Callable[[], object]:
@@ -47,16 +51,14 @@ def network_step(arity: int) -> Callable[[], object]:
 
 def enumeration_step(sigma: Sigma) -> Callable[[], object]:
     """The same loss by summing over the listed pre-image of every sample's weak label."""
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
-    weak = torch.randint(len(sigma.weak_labels), (BATCH,), generator=generator).tolist()
+    logits, weak = make_batch(sigma)
     listed = [torch.from_numpy(sigma.preimage(s)) for s in range(len(sigma.weak_labels))]
     positions = torch.arange(sigma.arity)
 
     def run() -> None:
         logits.grad = None
         scores = logits.log_softmax(-1)
-        losses = [-scores[b][positions, listed[s]].sum(1).logsumexp(0) for b, s in enumerate(weak)]
+        losses = [-scores[b][positions, listed[s]].sum(1).logsumexp(0) for b, s in enumerate(weak.tolist())]
         torch.stack(losses).mean().backward()
 
     return run

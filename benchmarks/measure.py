@@ -29,18 +29,22 @@ class Claim:
         return self.value <= self.limit
 
 
-def seconds(*runs: Callable[[], object], budget: float = 2.0) -> list[float]:
-    """Median seconds of each run; the runs take turns, so that a slow moment of the machine hits all of them."""
-    for run in runs:
-        run()
+def seconds(*runs: Callable[[], object], budget: float = 3.0) -> list[float]:
+    """Median seconds of each run. They take turns of 20 ms or more, so a slow moment of the machine hits all."""
+    repeats = [max(1, round(0.02 / min(_time(run, 1) for _ in range(3)))) for run in runs]
     times: list[list[float]] = [[] for _ in runs]
     stop = time.perf_counter() + budget
     while time.perf_counter() < stop or len(times[0]) < 3:
-        for run, taken in zip(runs, times, strict=True):
-            start = time.perf_counter()
-            run()
-            taken.append(time.perf_counter() - start)
+        for run, repeat, taken in zip(runs, repeats, times, strict=True):
+            taken.append(_time(run, repeat))
     return [statistics.median(taken) for taken in times]
+
+
+def _time(run: Callable[[], object], repeat: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repeat):
+        run()
+    return (time.perf_counter() - start) / repeat
 
 
 def report(title: str, claims: list[Claim]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_log_scores, check_weak
+from nslimb.checks import check_weak
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -44,9 +44,8 @@ def semantic_loss(
     """
     if form not in ("nll", "bce"):
         raise InvalidInput("form", "'nll' or 'bce'", repr(form))
-    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    indices = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device).unsqueeze(1)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
+    indices = check_weak(weak, *log_probs.shape, log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
         return observed

@@ -11,6 +11,7 @@ of incoming edges, so that each reduction is a dense one with little padding.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,21 +22,25 @@ from torch import Tensor
 from nslimb.sigma.diagram import DEAD, Diagram, IntArray
 
 _NEG_INF = float("-inf")
+_LOG2_E = math.log2(math.e)
+_LN_2 = math.log(2)
 # Padding rows that cost less than the launch of another group of operations.
 _CHEAP_ROWS = 256
 
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """One layer as index tensors; ``states``, ``live`` and ``following`` are n, L and the next layer's n."""
+    """One layer as index tensors, with n states, L live labels and ``following`` states after it.
+
+    A *cell* is an entry of the groups, counted through all of them: an incoming edge or padding.
+    """
 
     states: int
     live: int
-    following: int
     labels: Tensor  # [L]
-    targets: Tensor  # [n * L], dead edges lead to the extra state ``following``
     groups: tuple[Tensor, ...]  # [states, width] each: incoming rows of T, padded with its last row
     order: Tensor | None  # [following], position of each state in the concatenated groups
+    cells: Tensor  # [n * L], the cell of each edge; dead edges share a cell of padding
 
 
 def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
@@ -55,24 +60,29 @@ def _plan_layer(targets: IntArray, following: int, device: torch.device) -> Laye
     degree = np.bincount(flat[edges], minlength=following)
     start = np.cumsum(degree) - degree
     by_degree = np.argsort(degree, kind="stable")
+    some_dead = len(edges) < len(flat)
     groups = []
     for members in _split_by_width(by_degree, degree):
-        width = int(degree[members[-1]])
-        column = np.arange(width)
+        column = np.arange(degree[members[-1]] + some_dead)
         inside = column < degree[members, None]
         slot = np.where(inside, start[members, None] + column, 0)
-        groups.append(torch.from_numpy(np.where(inside, edges[slot], len(flat))).to(device))
+        groups.append(np.where(inside, edges[slot], len(flat)))
+    # Written in cell order: what remains in the row past the edges is some cell of padding.
+    all_cells = np.concatenate([group.reshape(-1) for group in groups])
+    cells = np.empty(len(flat) + 1, dtype=np.int64)
+    cells[all_cells] = np.arange(len(all_cells))
+    if some_dead:
+        cells[:-1][flat == DEAD] = cells[-1]
     position = np.empty(following, dtype=np.int64)
     position[by_degree] = np.arange(following)
     in_order = bool((position == np.arange(following)).all())
     return LayerPlan(
         states=len(targets),
         live=len(labels),
-        following=following,
         labels=torch.from_numpy(labels).to(device),
-        targets=torch.from_numpy(np.where(flat == DEAD, following, flat)).to(device),
-        groups=tuple(groups),
+        groups=tuple(torch.from_numpy(group).to(device) for group in groups),
         order=None if in_order else torch.from_numpy(position).to(device),
+        cells=torch.from_numpy(cells[:-1]).to(device),
     )
 
 
@@ -97,16 +107,15 @@ def _batch_last(log_scores: Tensor) -> Tensor:
     return log_scores.permute(1, 2, 0).contiguous()
 
 
-def _edge_scores(layer: LayerPlan, alpha: Tensor, scores: Tensor, *, padded: bool) -> Tensor:
-    """T [n * L (+ 1), ..., B] from alpha [n, ..., B] and scores [c, B]; the extra row is -inf."""
+def _edge_scores(layer: LayerPlan, alpha: Tensor, scores: Tensor) -> Tensor:
+    """T [n * L + 1, ..., B] from alpha [n, ..., B] and scores [c, B]; the last row is -inf."""
     live = scores if layer.live == len(scores) else scores.index_select(0, layer.labels)
     between = (1,) * (alpha.dim() - 2)
-    live = live.view(1, layer.live, *between, -1)
     rows = layer.states * layer.live
-    table = alpha.new_empty((rows + padded, *alpha.shape[1:]))
-    torch.add(alpha.unsqueeze(1), live, out=table[:rows].view(layer.states, layer.live, *alpha.shape[1:]))
-    if padded:
-        table[rows].fill_(_NEG_INF)
+    table = alpha.new_empty((rows + 1, *alpha.shape[1:]))
+    edges = table[:rows].view(layer.states, layer.live, *alpha.shape[1:])
+    torch.add(alpha.unsqueeze(1), live.view(layer.live, *between, -1), out=edges)
+    table[rows].fill_(_NEG_INF)
     return table
 
 
@@ -120,58 +129,65 @@ def _in_state_order(layer: LayerPlan, parts: list[Tensor]) -> Tensor:
     return joined if layer.order is None else joined.index_select(0, layer.order)
 
 
+def _in_group_order(layer: LayerPlan, rows: Tensor) -> list[Tensor]:
+    """The inverse of ``_in_state_order``."""
+    if layer.order is not None:
+        rows = torch.empty_like(rows).index_copy_(0, layer.order, rows)
+    return list(rows.split([len(group) for group in layer.groups]))
+
+
 class LogSum(torch.autograd.Function):
     """log P(sigma = s) for every s: forward in (log-sum-exp, +), backward by the local softmax.
 
     The derivative of a state's log-sum with respect to an incoming edge is the edge's share of it,
     a number in [0, 1]; products of shares never overflow, and a state that no path reaches
     (log 0) passes on no gradient.
+
+    Logarithms are to base 2 inside: on CPUs torch's exp is up to 80 times slower than its exp2 where it
+    underflows, which padding and improbable labels do all the time.
     """
 
     @staticmethod
     def forward(ctx: Any, log_scores: Tensor, layers: tuple[LayerPlan, ...]) -> Tensor:
-        scores = _batch_last(log_scores)
+        scores = _batch_last(log_scores) * _LOG2_E
+        lowest = torch.finfo(scores.dtype).min
         alpha = scores.new_zeros((1, scores.shape[-1]))
-        saved = [scores]
+        saved = []
         for i, layer in enumerate(layers):
-            table = _edge_scores(layer, alpha, scores[i], padded=True)
-            peaks, sums = [], []
+            table = _edge_scores(layer, alpha, scores[i])
+            alphas = []
             for group in layer.groups:
                 incoming = _incoming(group, table)
-                peak = incoming.amax(dim=1)
-                peak.masked_fill_(peak == _NEG_INF, 0.0)
-                peaks.append(peak)
-                sums.append(incoming.sub_(peak.unsqueeze(1)).exp_().sum(dim=1))
-            peak, total = _in_state_order(layer, peaks), _in_state_order(layer, sums)
-            saved += [alpha, peak, total]
-            alpha = total.log() + peak
-        ctx.layers = layers
+                # Not -inf, from which -inf cannot be subtracted.
+                peak = incoming.amax(dim=1).clamp_(min=lowest)
+                incoming.sub_(peak.unsqueeze(1)).exp2_()
+                total = incoming.sum(dim=1)
+                alphas.append(total.log2().add_(peak))
+                saved += [incoming, total]
+            alpha = _in_state_order(layer, alphas)
+        ctx.layers, ctx.shape = layers, scores.shape
         ctx.save_for_backward(*saved)
-        return alpha.t().contiguous()
+        return (alpha * _LN_2).t()
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        scores, *saved = ctx.saved_tensors
-        gradient = torch.zeros_like(scores)
+        gradient = grad.new_zeros(ctx.shape)
         flow = grad.t()
+        saved = list(ctx.saved_tensors)
         for i in range(len(ctx.layers) - 1, -1, -1):
             layer: LayerPlan = ctx.layers[i]
-            alpha, peak, total = saved[3 * i : 3 * i + 3]
-            # A share is exp(T - peak) / total; total is at least 1 unless no path arrives at all.
-            per_share = _with_row(flow / total.clamp_min(1.0), 0.0)
-            share = _edge_scores(layer, alpha, scores[i], padded=False)
-            share.sub_(_with_row(peak, float("inf")).index_select(0, layer.targets)).exp_()
-            share.mul_(per_share.index_select(0, layer.targets))
-            share = share.view(layer.states, layer.live, -1)
-            gradient[i].index_copy_(0, layer.labels, share.sum(dim=0))
-            flow = share.sum(dim=1)
+            parts = []
+            for part in reversed(_in_group_order(layer, flow)):
+                total, weight = saved.pop(), saved.pop()
+                # The total is at least 1, the peak's own weight, unless no path arrives at all.
+                per_weight = part / total.clamp_min(1.0)
+                parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
+            by_cell = parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
+            by_edge = by_cell.index_select(0, layer.cells).view(layer.states, layer.live, -1)
+            gradient[i].index_copy_(0, layer.labels, by_edge.sum(dim=0))
+            flow = by_edge.sum(dim=1)
         return gradient.permute(2, 0, 1), None
-
-
-def _with_row(rows: Tensor, value: float) -> Tensor:
-    """``rows`` and one more that holds ``value``: what a dead edge sees."""
-    return torch.cat([rows, rows.new_full((1, rows.shape[1]), value)])
 
 
 class KBest(torch.autograd.Function):
@@ -187,7 +203,7 @@ class KBest(torch.autograd.Function):
         value = scores.new_zeros((1, 1, scores.shape[-1]))
         kept = []
         for i, layer in enumerate(layers):
-            table = _edge_scores(layer, value, scores[i], padded=True)
+            table = _edge_scores(layer, value, scores[i])
             keep = min(k, value.shape[1] * max(group.shape[1] for group in layer.groups))
             best = [_best_of(_incoming(group, table), group, keep, len(table) - 1) for group in layer.groups]
             kept.append(value.shape[1])
