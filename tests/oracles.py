@@ -109,3 +109,8 @@ def log_scores_for(draw: st.DrawFn, sigma: Sigma, max_batch: int = 4) -> Tensor:
         logits = rng.choice([-1e4, 0.0, 1e4], size=shape)
     scores = torch.from_numpy(logits)
     return scores if kind == "unnormalised" else scores.log_softmax(dim=-1)
+
+
+def weak_for(sigma: Sigma, batch: int) -> st.SearchStrategy[list[int]]:
+    """A weak label (index) for each sample."""
+    return st.lists(st.integers(0, len(sigma.weak_labels) - 1), min_size=batch, max_size=batch)

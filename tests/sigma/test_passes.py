@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 import nslimb
 from nslimb import Sigma
 
-settings.register_profile("passes", deadline=None, max_examples=120)
-settings.load_profile("passes")
-
 
 @given(st.data())
 def test_apply_and_preimages_match_the_function(data: st.DataObject) -> None:
@@ -46,7 +43,7 @@ def test_log_prob_and_its_gradient_match_enumeration(data: st.DataObject) -> Non
 def test_posterior_matches_enumeration(data: st.DataObject) -> None:
     sigma = data.draw(oracles.tables())
     scores = data.draw(oracles.log_scores_for(sigma))
-    weak = torch.tensor(data.draw(st.lists(st.integers(0, len(sigma.weak_labels) - 1), min_size=len(scores), max_size=len(scores))))
+    weak = torch.tensor(data.draw(oracles.weak_for(sigma, len(scores))))
     expected = oracles.posterior(scores, weak, oracles.weak_table(sigma), oracles.all_vectors(sigma))
     torch.testing.assert_close(sigma.posterior(scores, weak), expected, rtol=1e-8, atol=1e-10)
 
@@ -55,7 +52,7 @@ def test_posterior_matches_enumeration(data: st.DataObject) -> None:
 def test_best_lists_the_most_probable_label_vectors(data: st.DataObject) -> None:
     sigma = data.draw(oracles.tables())
     scores = data.draw(oracles.log_scores_for(sigma))
-    weak = data.draw(st.lists(st.integers(0, len(sigma.weak_labels) - 1), min_size=len(scores), max_size=len(scores)))
+    weak = data.draw(oracles.weak_for(sigma, len(scores)))
     k = data.draw(st.sampled_from([1, 2, 3, 7, 50]))
     best = sigma.best(scores, weak, k)
     assert best.labels.shape == (len(scores), k, sigma.arity)

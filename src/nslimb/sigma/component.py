@@ -189,7 +189,7 @@ class Sigma:
         Exact and differentiable; -inf where every label vector of s has probability 0, with gradient 0 there.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
-        return self._log_sum(log_scores)
+        return passes.log_sum(log_scores, self._plan(log_scores.device))
 
     def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:
         """P(y_i = j | sigma(y) = s_b): [B, M, c]. All zero for a sample whose weak label has probability 0."""
@@ -198,7 +198,7 @@ class Sigma:
         # The derivative of log P(s) with respect to log P(y_i = j) is P(y_i = j | s).
         with torch.enable_grad():
             leaf = log_scores.detach().requires_grad_()
-            chosen = self._log_sum(leaf).gather(1, indices.unsqueeze(1))
+            chosen = passes.log_sum(leaf, self._plan(leaf.device)).gather(1, indices.unsqueeze(1))
         (posterior,) = torch.autograd.grad(chosen, leaf, torch.ones_like(chosen))
         return posterior
 
@@ -210,8 +210,7 @@ class Sigma:
         check_log_scores(log_scores, self.arity, self.num_classes)
         indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
         layers = self._plan(log_scores.device)
-        pointers: list[Tensor] = []
-        values = passes.KBest.apply(log_scores, layers, check_count("k", k), pointers)
+        values, pointers = passes.k_best(log_scores, layers, check_count("k", k))
         chosen = values[indices, :, torch.arange(len(indices), device=indices.device)]
         labels = passes.trace_back(layers, pointers, indices, chosen.detach() > float("-inf"))
         missing = k - chosen.shape[1]
@@ -226,18 +225,13 @@ class Sigma:
         At most :meth:`log_prob`, and equal to it when ``proofs`` is at least every pre-image's size.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
-        layers = self._plan(log_scores.device)
-        values: Tensor = passes.KBest.apply(log_scores, layers, check_count("proofs", proofs), [])
+        values, _ = passes.k_best(log_scores, self._plan(log_scores.device), check_count("proofs", proofs))
         # values fall along k, so the first is the peak; no path at all is log 0 with gradient 0.
         peak = values[:, :1].detach().clamp_min(torch.finfo(values.dtype).min)
         mass = (values - peak).exp().sum(dim=1)
         reached = mass > 0
         log_mass = mass.where(reached, 1.0).log().where(reached, float("-inf")) + peak.squeeze(1)
         return log_mass.t()
-
-    def _log_sum(self, log_scores: Tensor) -> Tensor:
-        result: Tensor = passes.LogSum.apply(log_scores, self._plan(log_scores.device))
-        return result
 
     def _plan(self, device: torch.device) -> tuple[passes.LayerPlan, ...]:
         if device not in self._plans:

@@ -12,6 +12,7 @@ written down.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -122,10 +123,8 @@ def _index_weak_labels(values: Sequence[Hashable]) -> tuple[tuple[Hashable, ...]
     distinct = [value for value in dict.fromkeys(values) if value is not None]
     if not distinct:
         raise InvalidInput("sigma", "a weak label for at least one label vector", "None for every one of them")
-    try:
-        distinct.sort()  # type: ignore[type-var]
-    except TypeError:
-        distinct = [value for value in dict.fromkeys(values) if value is not None]
+    with suppress(TypeError):
+        distinct = sorted(distinct)  # type: ignore[type-var]
     index: dict[Hashable, int] = {value: i for i, value in enumerate(distinct)}
     index[None] = DEAD
     return tuple(distinct), np.fromiter((index[value] for value in values), dtype=np.int64, count=len(values))
@@ -155,7 +154,8 @@ def _plain(value: Any, name: str) -> Hashable:
         raise InvalidInput(
             name, "hashable values (int, str, tuple, ...)", f"{value!r} of type {type(value).__name__}"
         ) from error
-    by_identity = type(value).__hash__ is object.__hash__ or type(value).__module__.startswith("torch")
+    hashed_by: Any = type(value).__hash__
+    by_identity = hashed_by is object.__hash__ or type(value).__module__.startswith("torch")
     if by_identity or value != value:
         raise InvalidInput(
             name, "values that are equal when they mean the same", f"{value!r} of type {type(value).__name__}"

@@ -116,7 +116,7 @@ def smallest_parent(
     >>> sigma.weak_labels[sigma.apply([CIFAR10_CLASSES.index("cat"), CIFAR10_CLASSES.index("horse")])]
     'land_animal'
     """
-    paths = _paths_from_root(hierarchy)
+    paths = paths_from_root(hierarchy)
     leaves = tuple(node for node in paths if node not in hierarchy)
     if classes is None:
         classes = CIFAR10_CLASSES if set(leaves) == set(CIFAR10_CLASSES) else leaves
@@ -125,15 +125,10 @@ def smallest_parent(
         raise InvalidInput("classes", f"the leaves of the hierarchy {list(leaves)}", f"a mismatch at {difference}")
     names = tuple(classes)
 
-    def step(node: str | None, label: int) -> str:
-        other = names[label]
-        if node == _NOTHING_YET:
-            return other
-        shared = [a for a, b in zip(paths[node], paths[other], strict=False) if a == b]
-        return shared[-1]
+    def step(node: Any, label: int) -> str:
+        return names[label] if node == _NOTHING_YET else common_ancestor(paths, node, names[label])
 
-    num_classes = len(names)
-    diagram = compile_steps(_NOTHING_YET, step, _itself, num_classes, arity, max_states)
+    diagram = compile_steps(_NOTHING_YET, step, _itself, len(names), arity, max_states)
     return Sigma(diagram, "smallest_parent", {"hierarchy": dict(hierarchy), "classes": names})
 
 
@@ -153,7 +148,12 @@ def _itself(state: Any) -> Any:
     return state
 
 
-def _paths_from_root(hierarchy: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def common_ancestor(paths: Mapping[str, tuple[str, ...]], a: str, b: str) -> str:
+    """The lowest node that lies above, or is, both ``a`` and ``b``."""
+    return [x for x, y in zip(paths[a], paths[b], strict=False) if x == y][-1]
+
+
+def paths_from_root(hierarchy: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Each node's path from the root, in the order of a walk; refuses what is not a tree."""
     if not isinstance(hierarchy, Mapping) or not hierarchy:
         raise InvalidInput("hierarchy", 'a mapping {"parent": ["child", ...]}', repr(hierarchy))

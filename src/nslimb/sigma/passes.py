@@ -47,8 +47,7 @@ def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
     """The index tensors of every layer on ``device``."""
     widths = diagram.widths
     return tuple(
-        _plan_layer(targets, following, device)
-        for targets, following in zip(diagram.targets, widths[1:], strict=True)
+        _plan_layer(targets, following, device) for targets, following in zip(diagram.targets, widths[1:], strict=True)
     )
 
 
@@ -136,8 +135,24 @@ def _in_group_order(layer: LayerPlan, rows: Tensor) -> list[Tensor]:
     return list(rows.split([len(group) for group in layer.groups]))
 
 
-class LogSum(torch.autograd.Function):
-    """log P(sigma = s) for every s: forward in (log-sum-exp, +), backward by the local softmax.
+def log_sum(log_scores: Tensor, layers: tuple[LayerPlan, ...]) -> Tensor:
+    """log P(sigma = s) for every s: [B, M, c] -> [B, S], differentiable."""
+    result: Tensor = _LogSum.apply(log_scores, layers)  # type: ignore[no-untyped-call]
+    return result
+
+
+def k_best(log_scores: Tensor, layers: tuple[LayerPlan, ...], k: int) -> tuple[Tensor, list[Tensor]]:
+    """Log-probabilities [S, k', B] of the k best label vectors of every s, falling, and the pointers to them.
+
+    k' is k, or less where no weak label has k label vectors; what is missing is -inf. Differentiable.
+    """
+    pointers: list[Tensor] = []
+    values: Tensor = _KBest.apply(log_scores, layers, k, pointers)  # type: ignore[no-untyped-call]
+    return values, pointers
+
+
+class _LogSum(torch.autograd.Function):
+    """Forward in (log-sum-exp, +), backward by the local softmax.
 
     The derivative of a state's log-sum with respect to an incoming edge is the edge's share of it,
     a number in [0, 1]; products of shares never overflow, and a state that no path reaches
@@ -170,7 +185,7 @@ class LogSum(torch.autograd.Function):
         return (alpha * _LN_2).t()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         gradient = grad.new_zeros(ctx.shape)
         flow = grad.t()
@@ -190,8 +205,8 @@ class LogSum(torch.autograd.Function):
         return gradient.permute(2, 0, 1), None
 
 
-class KBest(torch.autograd.Function):
-    """The k best label vectors of every weak label in (k-max, +): log-probabilities [S, k, B], -inf padded.
+class _KBest(torch.autograd.Function):
+    """Forward in (k-max, +), backward along the pointers.
 
     Every state keeps its k best prefixes in falling order and, for each, the row of the previous
     table it came from; the pointers serve the search back and the gradient alike.
@@ -214,7 +229,7 @@ class KBest(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         gradient = grad.new_zeros(ctx.shape)
         flow = grad
@@ -249,9 +264,7 @@ def _best_of(incoming: Tensor, group: Tensor, keep: int, padding: int) -> tuple[
     return values, pointer
 
 
-def trace_back(
-    layers: tuple[LayerPlan, ...], pointers: list[Tensor], weak: Tensor, found: Tensor
-) -> Tensor:
+def trace_back(layers: tuple[LayerPlan, ...], pointers: list[Tensor], weak: Tensor, found: Tensor) -> Tensor:
     """Follow the pointers from the weak labels [B] to the label vectors [B, k, M]; -1 where not ``found`` [B, k]."""
     batch = torch.arange(len(weak), device=weak.device).unsqueeze(1)
     state, rank = weak.unsqueeze(1), torch.arange(found.shape[1], device=weak.device)

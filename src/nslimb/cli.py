@@ -1,0 +1,96 @@
+"""The ``nslimb`` command. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import nslimb
+from nslimb.errors import NslimbError
+
+if TYPE_CHECKING:
+    from nslimb import Sigma
+
+app = typer.Typer(
+    help="Find, measure and cure learning imbalances in neurosymbolic learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Benchmark(str, Enum):
+    """The built-in components."""
+
+    max = "max"
+    sum = "sum"
+    hwf = "hwf"
+    smallest_parent = "smallest-parent"
+    counterexample = "counterexample"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nslimb {nslimb.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Find, measure and cure learning imbalances in neurosymbolic learning."""
+
+
+@app.command()
+def diagnose(
+    benchmark: Annotated[Benchmark, typer.Argument(help="Which built-in sigma to look at.")],
+    arity: Annotated[int, typer.Option("--arity", "-M", help="Number of hidden labels in a sample.")] = 3,
+    samples: Annotated[int, typer.Option(help="Number of weak samples, to show how many of each to expect.")] = 3000,
+    left_to_right: Annotated[bool, typer.Option(help="HWF: evaluate without operator precedence.")] = False,
+    rows: Annotated[int, typer.Option(help="Show at most this many weak labels.")] = 40,
+) -> None:
+    """Show what sigma hides: the size and probability of every weak label's pre-image, for uniform hidden labels."""
+    try:
+        sigma = _build(benchmark, arity, left_to_right)
+    except NslimbError as error:
+        typer.echo(f"nslimb: {error}", err=True)
+        raise typer.Exit(2) from error
+    _print_preimages(sigma, samples, rows)
+
+
+def _build(benchmark: Benchmark, arity: int, left_to_right: bool) -> Sigma:
+    from nslimb import sigma
+
+    if benchmark is Benchmark.max:
+        return sigma.maximum(arity)
+    if benchmark is Benchmark.sum:
+        return sigma.total(arity)
+    if benchmark is Benchmark.hwf:
+        return sigma.formula(arity, precedence=not left_to_right)
+    if benchmark is Benchmark.smallest_parent:
+        return sigma.smallest_parent(arity=arity)
+    return sigma.counterexample()
+
+
+def _print_preimages(sigma: Sigma, samples: int, rows: int) -> None:
+    console = Console()
+    sizes = sigma.preimage_sizes()
+    valid = sum(sizes)
+    table = Table(title=f"{sigma!r}", title_justify="left")
+    table.add_column("weak label")
+    for column in ("label vectors", "probability", f"expected in {samples}"):
+        table.add_column(column, justify="right")
+    for label, size in list(zip(sigma.weak_labels, sizes, strict=True))[:rows]:
+        probability = size / valid
+        table.add_row(str(label), f"{size:,}", f"{probability:.3g}", f"{samples * probability:,.1f}")
+    console.print(table)
+    if len(sizes) > rows:
+        console.print(f"{len(sizes) - rows} more weak labels; --rows shows more")
+    console.print(f"{valid:,} valid label vectors, {sigma.num_states:,} states in the diagram")

@@ -1,0 +1,140 @@
+"""The same probabilities through Scallop, to check the diagram against an independent engine and to time it.
+
+Scallop keeps, for each derived fact, its k most probable proofs, and counts models over those. The native
+engine needs no proofs: it sums over whole pre-images at the cost of the diagram's edges. scallopy has no
+package in the Python registry; its users build it from its own sources.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nslimb.checks import check_count, check_log_scores
+from nslimb.errors import InvalidInput, MissingEngine, TooLarge
+from nslimb.sigma.component import Sigma
+from nslimb.sigma.library import common_ancestor, paths_from_root
+
+# Scallop lists every proof of a whole pre-image; past this many it would not come back.
+MAX_PROOFS = 10_000
+
+
+def log_prob(log_scores: Tensor, sigma: Sigma, proofs: int | None = None) -> Tensor:
+    """log P(sigma = s) of every weak label by Scallop's ``difftopkproofs``: [B, M, c] -> [B, S].
+
+    ``proofs=None`` keeps as many proofs as the largest pre-image has, which makes the count exact.
+    """
+    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
+    if proofs is None:
+        proofs = max(sigma.preimage_sizes())
+        if proofs > MAX_PROOFS:
+            raise TooLarge(
+                f"engine 'scallop': exact inference needs {proofs} proofs for one weak label, more than {MAX_PROOFS}; "
+                "give proofs=k, or use engine='native', which is exact without listing proofs"
+            )
+    forward = _forward_function(sigma, check_count("proofs", proofs))
+    # Scallop computes on the CPU and takes probabilities.
+    probabilities = log_scores.exp().cpu()
+    inputs = {f"label_{i + 1}": probabilities[:, i] for i in range(sigma.arity)}
+    outputs: Tensor = forward(**inputs).to(log_scores)
+    return outputs.clamp_min(torch.finfo(outputs.dtype).tiny).log()
+
+
+def program(sigma: Sigma) -> tuple[list[str], list[str]]:
+    """The facts and rules that derive ``result(s)`` from ``label_1(y), ..., label_M(y)``."""
+    writers: dict[str, Callable[[Sigma], tuple[list[str], list[str]]]] = {
+        "maximum": _maximum,
+        "total": _total,
+        "formula": _formula,
+        "smallest_parent": _smallest_parent,
+    }
+    if sigma.name not in writers:
+        raise InvalidInput("sigma", f"one of {', '.join(writers)} for engine 'scallop'", f"{sigma.name!r}")
+    return writers[sigma.name](sigma)
+
+
+@lru_cache(maxsize=16)
+def _forward_function(sigma: Sigma, proofs: int) -> Callable[..., Tensor]:
+    facts, rules = program(sigma)
+    scallopy = _import_scallopy()
+    context = scallopy.ScallopContext(provenance="difftopkproofs", k=proofs)
+    for i in range(sigma.arity):
+        context.add_relation(f"label_{i + 1}", int, input_mapping=list(range(sigma.num_classes)))
+    for fact in facts:
+        context.add_program(fact)
+    for rule in rules:
+        context.add_rule(rule)
+    forward: Callable[..., Tensor] = context.forward_function("result", output_mapping=_outputs(sigma))
+    return forward
+
+
+def _import_scallopy() -> Any:
+    try:
+        return importlib.import_module("scallopy")
+    except ImportError as error:
+        raise MissingEngine(
+            "engine 'scallop': scallopy cannot be imported. It has no package in the Python registry; build it from "
+            "its own sources. engine='native' needs nothing more: it sums over whole pre-images (proofs=None) or "
+            "the same k best proofs, from the decision diagram instead of Scallop's proof sets"
+        ) from error
+
+
+def _outputs(sigma: Sigma) -> list[tuple[int]]:
+    """Scallop's constants for the weak labels: their own values where they are numbers, else their indices."""
+    if sigma.name == "smallest_parent":
+        return [(index,) for index in range(len(sigma.weak_labels))]
+    return [(int(label),) for label in sigma.weak_labels]  # type: ignore[call-overload]
+
+
+def _maximum(sigma: Sigma) -> tuple[list[str], list[str]]:
+    variables = [f"y{i}" for i in range(1, sigma.arity + 1)]
+    head = f"$max({', '.join(variables)})" if sigma.arity > 1 else variables[0]
+    return [], [f"result({head}) = {_labels(variables)}"]
+
+
+def _total(sigma: Sigma) -> tuple[list[str], list[str]]:
+    variables = [f"y{i}" for i in range(1, sigma.arity + 1)]
+    return [], [f"result({' + '.join(variables)}) = {_labels(variables)}"]
+
+
+def _labels(variables: list[str]) -> str:
+    return " and ".join(f"label_{i}({variable})" for i, variable in enumerate(variables, start=1))
+
+
+def _formula(sigma: Sigma) -> tuple[list[str], list[str]]:
+    """value_i(a, b): the formula up to position i is a + b, where b is the last term (all of it, left to right)."""
+    rules = ["value_1(0, d) = label_1(d) and d < 10"]
+    for i in range(1, sigma.arity - 1, 2):
+        if sigma.options["precedence"]:
+            heads = ("a + b, d", "a + b, 0 - d", "a, b * d")
+        else:
+            heads = ("0, b + d", "0, b - d", "0, b * d")
+        rules += [
+            f"value_{i + 2}({head}) = label_{i + 1}(o) and o == {o} and label_{i + 2}(d) and d < 10 and value_{i}(a, b)"
+            for o, head in enumerate(heads, start=10)
+        ]
+    return [], [*rules, f"result(a + b) = value_{sigma.arity}(a, b)"]
+
+
+def _smallest_parent(sigma: Sigma) -> tuple[list[str], list[str]]:
+    """node_i(x): the lowest node above the first i labels is x, an index into the weak labels."""
+    classes: tuple[str, ...] = sigma.options["classes"]
+    paths = paths_from_root(sigma.options["hierarchy"])
+    nodes = [str(label) for label in sigma.weak_labels]
+    leaf = [(y, nodes.index(name)) for y, name in enumerate(classes)]
+    above = [
+        (x, y, nodes.index(common_ancestor(paths, node, name)))
+        for x, node in enumerate(nodes)
+        for y, name in enumerate(classes)
+    ]
+    facts = [
+        f"rel {relation} = {{{', '.join(map(str, tuples))}}}" for relation, tuples in (("leaf", leaf), ("above", above))
+    ]
+    rules = ["node_1(x) = label_1(y) and leaf(y, x)"]
+    rules += [f"node_{i}(z) = node_{i - 1}(x) and label_{i}(y) and above(x, y, z)" for i in range(2, sigma.arity + 1)]
+    return facts, [*rules, f"result(x) = node_{sigma.arity}(x)"]
