@@ -1,0 +1,57 @@
+# nslimb: `make run` and `make test` are all a newcomer needs. Everything lives in .venv; nothing else is touched.
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+
+.PHONY: help run test lint format bench lock clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+run: $(READY)  ## install, then show what nslimb is about (half a minute)
+	@echo "==> what sigma hides: MAX-3 with uniform digits"
+	@.venv/bin/nslimb diagnose max --arity 3
+	@echo "==> digits learned from their maxima alone: one proof a sample against the whole pre-image"
+	@$(PY) examples/first_look.py
+
+test: $(READY)  ## install, then run the whole test suite
+	@echo "==> the test suite"
+	@$(PY) -m pytest
+
+lint: $(READY)  ## ruff, ruff format and mypy --strict
+	@echo "==> ruff"
+	@.venv/bin/ruff check --output-format concise .
+	@.venv/bin/ruff format --check .
+	@echo "==> mypy"
+	@.venv/bin/mypy
+
+format: $(READY)  ## let ruff format the code
+	@.venv/bin/ruff format .
+	@.venv/bin/ruff check --fix --output-format concise .
+
+bench: $(READY)  ## measure every claim of speed, as ratios
+	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
+
+# torch names the exact CUDA packages of its own build, so they stay out of the lock file and CPU machines stay free of
+# them.
+lock: $(PY)  ## write requirements.lock anew from pyproject.toml and constraints.txt
+	@$(PY) -m pip install --quiet uv
+	@.venv/bin/uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --group dev \
+		--constraint constraints.txt --no-annotate --no-header --quiet --output-file .venv/compiled.txt
+	@(echo "# Exact versions for Python 3.10 to 3.13, written by 'make lock'. Do not edit."; \
+		grep -vE '^(nvidia|cuda|triton)' .venv/compiled.txt) > .venv/requirements.lock
+	@mv .venv/requirements.lock requirements.lock
+
+clean:  ## remove the environment and caches, keep results
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(PY):
+	@echo "==> creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 10) <= v <= (3, 13) else f"nslimb needs Python 3.10 to 3.13, and $(PYTHON) is {v[0]}.{v[1]}; try: make PYTHON=python3.11")'
+	@$(PYTHON) -m venv .venv
+
+$(READY): $(PY) requirements.lock pyproject.toml
+	@echo "==> installing the pinned environment (requirements.lock); the first time takes a few minutes"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
