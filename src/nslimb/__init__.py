@@ -9,16 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nslimb import errors, sigma
+    from nslimb import errors, marginals, sigma
     from nslimb.learning.semantic import semantic_loss
+    from nslimb.marginals import estimate_marginal
     from nslimb.sigma import Sigma
 
 __version__ = "0.1.0"
 
-__all__ = ["Sigma", "__version__", "errors", "semantic_loss", "sigma"]
+__all__ = ["Sigma", "__version__", "errors", "estimate_marginal", "marginals", "semantic_loss", "sigma"]
 
 _HOME = {
     "Sigma": "nslimb.sigma",
+    "estimate_marginal": "nslimb.marginals",
     "semantic_loss": "nslimb.learning.semantic",
 }
 

@@ -1,0 +1,6 @@
+"""The marginal r of the hidden labels, estimated from weak labels or from predictions."""
+
+from nslimb.marginals.estimate import AdamOptions, MarginalEstimate, NotIdentified, estimate_marginal
+from nslimb.marginals.window import SlidingWindow
+
+__all__ = ["AdamOptions", "MarginalEstimate", "NotIdentified", "SlidingWindow", "estimate_marginal"]

@@ -1,0 +1,229 @@
+"""Algorithm 1: the maximum-likelihood marginal of the hidden labels from weak labels alone."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nslimb.errors import InvalidInput
+from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.sigma.component import Sigma
+
+# The barrier mu falls so low that it costs no more likelihood than this, in nats a sample and class.
+_FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03
+_DIFFERENCE = 1e-6
+_MAX_ITERATIONS = 500
+
+
+class NotIdentified(UserWarning):
+    """The weak labels do not determine the ratios of some classes."""
+
+
+class MarginalEstimate(NamedTuple):
+    """What the weak labels say about the hidden marginal."""
+
+    ratios: Tensor  # float64 [c], or [M, c] where positions were grouped
+    log_likelihood: float  # sum_j p_j log Psi_j: the mean over samples
+    iterations: int
+    converged: bool
+    flat: Tensor  # float64 [d, G, c]: orthonormal directions that the weak labels leave open
+    flat_classes: tuple[int, ...]  # the classes that those directions move
+
+
+class AdamOptions(NamedTuple):
+    """Settings of ``solver="adam"``: r = softmax(u / temperature), u from ``initial`` [G, c] (ones if None)."""
+
+    learning_rate: float = 1e-3
+    temperature: float = 1.0
+    initial: Tensor | None = None
+    iterations: int = 10_000
+
+
+def estimate_marginal(
+    weak: Any,
+    sigma: Sigma,
+    groups: Any = None,
+    *,
+    counts: bool = False,
+    solver: Literal["newton", "adam"] = "newton",
+    adam: AdamOptions = AdamOptions(),  # noqa: B008
+) -> MarginalEstimate:
+    """Maximise sum_j p_j log Psi_sigma(r)_j over the simplex (Algorithm 1), for any sigma.
+
+    ``weak`` holds weak labels as indices [m] or, with ``counts=True``, how often each occurred [S]. ``groups`` gives
+    each position's group (``[0, 1, 0]`` for HWF-3: digits and operators apart); each group has ratios of its own, over the
+    labels that sigma accepts there.
+
+    ``solver="newton"`` follows the maximisers of l(r) + mu sum_y log r_y as mu falls to 1e-11. Among ratios of equal
+    likelihood it so ends at the one closest to uniform, in the sense of KL(uniform || r). ``solver="adam"`` is the
+    paper's: gradient steps on softmax logits.
+
+    Directions along which the standard error is at least 1, more than the simplex is wide, are returned as ``flat``
+    and their classes named in a warning: there the data says nothing.
+
+    >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)
+    >>> estimate_marginal([10, 30, 60], sigma, counts=True).ratios.square()[0]  # r_0 ** 2 = P(s = 0)
+    tensor(0.1000, dtype=torch.float64)
+    """
+    likelihood = WeakLikelihood.from_weak(weak, sigma, groups, counts)
+    if solver == "newton":
+        ratios, iterations, converged = _best_start(likelihood)
+    elif solver == "adam":
+        ratios, iterations, converged = _adam(likelihood, adam)
+    else:
+        raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
+    flat = flat_directions(likelihood, ratios)
+    classes = tuple(np.flatnonzero((flat**2).sum(axis=(0, 1)) > 0.1).tolist())
+    if classes:
+        warnings.warn(
+            f"{likelihood.samples:.0f} weak labels of {sigma!r} leave {len(flat)} direction(s) of the marginal open, "
+            f"among the classes {', '.join(map(str, classes))}: their ratios are the closest to uniform that fit",
+            NotIdentified,
+            stacklevel=2,
+        )
+    by_position = ratios[0] if groups is None else ratios[likelihood.positions]
+    return MarginalEstimate(
+        ratios=torch.from_numpy(np.ascontiguousarray(by_position)),
+        log_likelihood=likelihood.value(ratios),
+        iterations=iterations,
+        converged=converged,
+        flat=torch.from_numpy(flat),
+        flat_classes=classes,
+    )
+
+
+def flat_directions(likelihood: WeakLikelihood, ratios: FloatArray) -> FloatArray:
+    """Orthonormal directions [d, G, c] of the simplex along which the standard error is at least 1.
+
+    The expected information is samples * sum_j (dPsi_j)(dPsi_j)^T / Psi_j, restricted to changes that keep every
+    group's sum; where the Jacobian of Psi loses rank it is 0 along some direction, for any number of samples.
+    """
+    floor = np.where(likelihood.possible, np.maximum(ratios, 1e-12), 0.0)
+    weak = np.arange(len(likelihood.shares))
+    log_psi, counts = likelihood.log_psi_and_counts(floor, weak)
+    slopes = np.divide(counts, floor, out=np.zeros_like(counts), where=floor > 0) * np.exp(log_psi / 2)[:, None, None]
+    tangent = _tangent(likelihood)
+    _, singular, axes = np.linalg.svd(slopes.reshape(len(weak), -1) @ tangent)
+    information = likelihood.samples * np.pad(singular, (0, len(axes) - len(singular))) ** 2
+    return np.asarray(axes[information <= 1.0] @ tangent.T).reshape(-1, *likelihood.possible.shape)
+
+
+def _tangent(likelihood: WeakLikelihood) -> FloatArray:
+    """An orthonormal basis [G * c, d] of the changes that keep each group's sum and leave impossible labels alone."""
+    constraints = []
+    for group, possible in enumerate(likelihood.possible):
+        row = np.zeros(likelihood.possible.shape)
+        row[group, possible] = 1
+        constraints.append(row.reshape(-1))
+    fixed = np.eye(likelihood.possible.size)[~likelihood.possible.reshape(-1)]
+    rows = np.concatenate([np.array(constraints), fixed])
+    return np.asarray(np.linalg.svd(rows)[2][len(rows) :].T)
+
+
+def _best_start(likelihood: WeakLikelihood) -> tuple[FloatArray, int, bool]:
+    """Newton from the uniform ratios; where that fits worse than chance allows, from ratios that favour one class too.
+
+    The uniform point can be a saddle (parity is symmetric there), which no local method leaves on its own.
+    """
+    best = _newton(likelihood, likelihood.uniform)
+    seen = likelihood.shares[likelihood.shares > 0]
+    size = len(likelihood.shares)
+    misfit = float(seen @ np.log(seen)) - likelihood.value(best[0])
+    if misfit * likelihood.samples <= size + 4 * np.sqrt(size):
+        return best
+    spent = best[1]
+    for group, label in np.argwhere(likelihood.possible):
+        start = likelihood.uniform
+        start[group] *= 0.5
+        start[group, label] += 0.5
+        other = _newton(likelihood, start)
+        spent += other[1]
+        if likelihood.value(other[0]) > likelihood.value(best[0]) + 1e-9:
+            best = other
+    return best[0], spent, best[2]
+
+
+def _newton(likelihood: WeakLikelihood, start: FloatArray) -> tuple[FloatArray, int, bool]:
+    """Maximise l(R) + mu sum log R along falling mu by Newton steps in relative changes of R.
+
+    The gradient of l in log R is the expected counts N; with K their derivative, the curvature of l in relative
+    changes of R is K - diag(N). Nothing is divided by a ratio that goes to 0.
+    """
+    live = likelihood.possible.reshape(-1)
+    ratios, barrier = start, _FIRST_BARRIER
+    for iteration in range(1, _MAX_ITERATIONS + 1):
+        value, counts, derivative = _second_order(likelihood, ratios)
+        gradient = counts + barrier
+        curvature = np.diag(gradient) - derivative
+        change = _ascent(curvature, gradient, ratios, likelihood.possible, barrier)
+        gain = float(gradient @ change)
+        merit = value + barrier * np.log(ratios.reshape(-1)[live]).sum()
+        step = min(1.0, 0.95 / max(1e-300, float(-change.min())))
+        while step > 1e-10:
+            relative = np.zeros(start.size)
+            relative[live] = step * change
+            candidate = ratios * (1 + relative.reshape(ratios.shape))
+            found = likelihood.value(candidate) + barrier * np.log(candidate.reshape(-1)[live]).sum()
+            if found >= merit + 1e-4 * step * gain - 1e-15:
+                ratios = candidate
+                break
+            step *= 0.5
+        if gain < barrier or step <= 1e-10:
+            if barrier == _LAST_BARRIER:
+                return ratios, iteration, gain < 1e-9
+            barrier = max(_LAST_BARRIER, _BARRIER_FACTOR * barrier)
+    return ratios, _MAX_ITERATIONS, False
+
+
+def _second_order(likelihood: WeakLikelihood, ratios: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    """l(R), its derivative N in log R and the derivative K of N, over the possible labels; one pass for all."""
+    live = np.flatnonzero(likelihood.possible)
+    nearby = np.repeat(ratios[None], len(live) + 1, axis=0)
+    nearby.reshape(len(nearby), -1)[np.arange(len(live)), live] *= np.exp(_DIFFERENCE)
+    values, counts = likelihood.value_and_counts(nearby)
+    flat = counts.reshape(len(nearby), -1)[:, live]
+    derivative = (flat[:-1] - flat[-1]) / _DIFFERENCE
+    return float(values[-1]), flat[-1], (derivative + derivative.T) / 2
+
+
+def _ascent(
+    curvature: FloatArray, gradient: FloatArray, ratios: FloatArray, possible: NDArray[np.bool_], floor: float
+) -> FloatArray:
+    """The Newton step within the changes that keep every group's sum; curvature of the wrong sign is turned round."""
+    weights = np.stack(
+        [np.where(np.arange(len(ratios))[:, None] == g, ratios, 0)[possible] for g in range(len(ratios))]
+    )
+    basis = np.linalg.svd(weights)[2][len(weights) :].T
+    values, vectors = np.linalg.eigh(basis.T @ curvature @ basis)
+    inside = (vectors.T @ (basis.T @ gradient)) / np.maximum(np.abs(values), floor)
+    return np.asarray(basis @ (vectors @ inside))
+
+
+def _adam(likelihood: WeakLikelihood, options: AdamOptions) -> tuple[FloatArray, int, bool]:
+    """The paper's solver: Adam on u with R = softmax(u / temperature)."""
+    shape = likelihood.possible.shape
+    initial = torch.ones(shape, dtype=torch.float64) if options.initial is None else options.initial
+    if initial.shape != shape and initial.shape != shape[1:]:
+        raise InvalidInput("adam.initial", f"shape {list(shape)}", f"shape {list(initial.shape)}")
+    logits = initial.to(torch.float64).reshape(shape).clone().requires_grad_()
+    impossible = torch.from_numpy(~likelihood.possible)
+    positions = torch.from_numpy(likelihood.positions)
+    seen = torch.from_numpy(likelihood.shares > 0)
+    shares = torch.from_numpy(likelihood.shares)[seen]
+    optimizer = torch.optim.Adam([logits], lr=options.learning_rate)
+    for _ in range(options.iterations):
+        log_ratios = (logits / options.temperature).masked_fill(impossible, float("-inf")).log_softmax(-1)
+        loss = -(shares * likelihood.sigma.log_prob(log_ratios[positions].unsqueeze(0))[0, seen]).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        scaled = (logits / options.temperature).masked_fill(impossible, float("-inf"))
+        # Near a maximum the gradient on the logits vanishes.
+        converged = bool(logits.grad is not None and logits.grad.abs().max() * options.temperature < 1e-5)
+        return scaled.softmax(-1).numpy(), options.iterations, converged

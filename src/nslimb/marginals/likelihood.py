@@ -1,0 +1,114 @@
+"""The likelihood of weak labels as a function of the hidden marginal, through the diagram."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nslimb.checks import as_integers, check_range
+from nslimb.errors import InvalidInput
+from nslimb.sigma.component import Sigma
+from nslimb.sigma.diagram import DEAD
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class WeakLikelihood:
+    """l(R) = sum_j p_j log Psi_j(R) for ratios R [G, c] of G groups of positions.
+
+    ``shares`` p [S] are the observed shares of the weak labels among ``samples`` of them; ``positions`` [M] is the group
+    of each position; ``possible`` [G, c] says which labels sigma accepts anywhere in a group.
+    """
+
+    sigma: Sigma
+    shares: FloatArray
+    samples: float
+    positions: IntArray
+    possible: NDArray[np.bool_]
+
+    @classmethod
+    def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool) -> WeakLikelihood:
+        tally = _tally(weak, sigma, counts)
+        positions = _positions(groups, sigma)
+        live = np.array([(targets != DEAD).any(axis=0) for targets in sigma.diagram.targets])
+        possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
+        np.logical_or.at(possible, positions, live)
+        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible)
+
+    @property
+    def uniform(self) -> FloatArray:
+        """The uniform distribution over each group's possible labels, [G, c]."""
+        return np.asarray(self.possible / self.possible.sum(axis=1, keepdims=True))
+
+    def value(self, ratios: FloatArray) -> float:
+        """l(R)."""
+        seen = np.flatnonzero(self.shares)
+        log_psi = self.sigma.log_prob(self._log_scores(ratios[None]))[0].numpy()
+        return float(self.shares[seen] @ log_psi[seen])
+
+    def log_psi_and_counts(self, ratios: FloatArray, weak: IntArray) -> tuple[FloatArray, FloatArray]:
+        """For each weak index given, log Psi_j(R) [n] and E[positions of group g with label y | s_j] [n, G, c].
+
+        The expected counts divided by R are the derivative of log Psi_j with respect to R. Both from one pass.
+        """
+        scores = self._log_scores(ratios[None]).expand(len(weak), -1, -1).requires_grad_()
+        chosen = self.sigma.log_prob(scores).gather(1, torch.from_numpy(weak).unsqueeze(1)).squeeze(1)
+        (posterior,) = torch.autograd.grad(chosen.sum(), scores)
+        return chosen.detach().numpy(), self._by_group(posterior)
+
+    def value_and_counts(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """l(R) [n] and its derivative with respect to log R [n, G, c], the expected counts, for each of [n, G, c]."""
+        seen = torch.from_numpy(np.flatnonzero(self.shares))
+        scores = self._log_scores(ratios).requires_grad_()
+        values = self.sigma.log_prob(scores).index_select(1, seen) @ torch.from_numpy(self.shares)[seen]
+        (counts,) = torch.autograd.grad(values.sum(), scores)
+        return values.detach().numpy(), self._by_group(counts)
+
+    def _by_group(self, by_position: torch.Tensor) -> FloatArray:
+        """Sum [n, M, c] over the positions of each group."""
+        member = (self.positions == np.arange(len(self.possible))[:, None]).astype(np.float64)
+        return np.asarray(np.einsum("gi,nic->ngc", member, by_position.numpy()))
+
+    def _log_scores(self, ratios: FloatArray) -> torch.Tensor:
+        with np.errstate(divide="ignore"):
+            return torch.from_numpy(np.log(ratios[:, self.positions]))
+
+
+def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
+    """The number of samples of each weak label, [S]."""
+    size = len(sigma.weak_labels)
+    if counts:
+        expected = f"{size} counts of at least 0, not all 0, one for each weak label"
+        try:
+            tally = np.asarray(weak, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput("weak", expected, f"values that are no numbers ({error})") from error
+        if tally.shape != (size,):
+            raise InvalidInput("weak", expected, f"shape {list(tally.shape)}")
+        if not np.isfinite(tally).all() or tally.min() < 0 or tally.sum() == 0:
+            raise InvalidInput("weak", expected, tally.tolist())
+        return tally
+    expected = f"at least one index into sigma.weak_labels (0 to {size - 1})"
+    indices = as_integers("weak", weak, expected).cpu()
+    if indices.dim() != 1 or len(indices) == 0:
+        raise InvalidInput("weak", expected, f"shape {list(indices.shape)}")
+    check_range("weak", indices, size, expected)
+    return np.bincount(indices.numpy(), minlength=size).astype(np.float64)
+
+
+def _positions(groups: Any, sigma: Sigma) -> IntArray:
+    if groups is None:
+        return np.zeros(sigma.arity, dtype=np.int64)
+    expected = f"{sigma.arity} group indices 0, 1, ..., one for each position, none left out"
+    positions = as_integers("groups", groups, expected).cpu().numpy()
+    if positions.shape != (sigma.arity,):
+        raise InvalidInput("groups", expected, f"shape {list(positions.shape)}")
+    if sorted(set(positions.tolist())) != list(range(positions.max() + 1)):
+        raise InvalidInput("groups", expected, positions.tolist())
+    return positions
