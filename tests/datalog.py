@@ -22,8 +22,9 @@ _ATOM = re.compile(r"(\w+)\((.*)\)")
 
 
 class ScallopContext:
-    def __init__(self, provenance: str, k: int) -> None:
-        assert provenance == "difftopkproofs"
+    def __init__(self, provenance: str, k: int | None = None) -> None:
+        # Of the model counts over several proofs only the sum over all of them is imitated.
+        assert (provenance, k) in (("difftopkproofs", 1), ("diffaddmultprob", None))
         self.k = k
         self.inputs: list[str] = []
         self.facts: dict[str, Relation] = defaultdict(dict)
@@ -63,7 +64,7 @@ class ScallopContext:
         chosen = torch.tensor([[dict(proof)[name] for name in self.inputs] for proof in proofs], dtype=torch.int64)
         chosen = chosen.view(-1, len(self.inputs))
         each = torch.stack([inputs[name][:, chosen[:, i]] for i, name in enumerate(self.inputs)]).prod(0)
-        return each.topk(min(self.k, len(proofs)), dim=1).values.sum(1)
+        return each.sum(1) if self.k is None or not proofs else each.amax(1)
 
     def _solve(self, body: list[str], binding: dict[str, int], proof: Proof) -> Iterator[tuple[dict[str, int], Proof]]:
         if not body:

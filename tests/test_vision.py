@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,9 +24,22 @@ assert torchvision.transforms.RandomCrop(32, padding=4)(torch.zeros(3, 32, 32)).
 
 
 def test_nothing_else_imports_torchvision() -> None:
-    users = [p.name for p in SOURCES.rglob("*.py") if "import torchvision" in p.read_text() and p.name != "vision.py"]
-    direct = [name for name in users if "from nslimb.vision import torchvision" not in (SOURCES / name).read_text()]
-    assert direct == []
+    direct = re.compile(r"^\s*(import|from) torchvision", re.MULTILINE)
+    assert direct.search("    from torchvision import transforms")
+    users = [path.name for path in SOURCES.rglob("*.py") if direct.search(path.read_text())]
+    assert users == ["vision.py"]
+
+
+def test_other_failures_of_the_import_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nslimb.vision
+
+    def broken(_: str) -> None:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(nslimb.vision.importlib, "import_module", broken)
+    monkeypatch.delitem(vars(nslimb.vision), "torchvision", raising=False)
+    with pytest.raises(RuntimeError, match="out of luck"):
+        nslimb.vision.torchvision  # noqa: B018
 
 
 def test_other_names_are_refused() -> None:

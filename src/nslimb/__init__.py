@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nslimb import errors, marginals, sigma
+    from nslimb.learning.pseudolabels import pseudolabels
     from nslimb.learning.semantic import semantic_loss
     from nslimb.marginals import estimate_marginal
     from nslimb.sigma import Sigma
 
 __version__ = "0.1.0"
 
-__all__ = ["Sigma", "__version__", "errors", "estimate_marginal", "marginals", "semantic_loss", "sigma"]
+__all__ = ["Sigma", "__version__", "errors", "estimate_marginal", "marginals", "pseudolabels", "semantic_loss", "sigma"]
 
 _HOME = {
     "Sigma": "nslimb.sigma",
     "estimate_marginal": "nslimb.marginals",
+    "pseudolabels": "nslimb.learning.pseudolabels",
     "semantic_loss": "nslimb.learning.semantic",
 }
 

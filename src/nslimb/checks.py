@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nslimb.errors import InvalidInput
@@ -43,15 +44,19 @@ def check_weak(weak: Any, batch: int, num_weak: int, device: torch.device) -> Te
 
 def as_integers(argument: str, values: Any, expected: str) -> Tensor:
     """An int64 tensor from an integer tensor, array or sequence; nothing is rounded."""
-    if not isinstance(values, (Tensor, np.ndarray, Sequence)) or isinstance(values, str):
+    if isinstance(values, Tensor):
+        if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
+            raise InvalidInput(argument, expected, f"dtype {values.dtype}")
+        return values.to(torch.int64)
+    if not isinstance(values, (np.ndarray, Sequence)) or isinstance(values, str):
         raise InvalidInput(argument, expected, f"an object of type {type(values).__name__}")
     try:
-        tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(argument, expected, f"values that are no numbers ({error})") from error
-    if tensor.numel() and (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool):
-        raise InvalidInput(argument, expected, f"dtype {tensor.dtype}")
-    return tensor.to(torch.int64)
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(argument, expected, "rows of different lengths") from error
+    if array.size and array.dtype.kind not in "iu":
+        raise InvalidInput(argument, expected, f"dtype {array.dtype}")
+    return torch.from_numpy(np.array(array, dtype=np.int64, order="C"))
 
 
 def check_range(argument: str, indices: Tensor, size: int, expected: str) -> None:
@@ -67,3 +72,25 @@ def check_count(argument: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InvalidInput(argument, "an integer of at least 1", repr(value))
     return int(value)
+
+
+def check_ratios(ratios: Any, arity: int | None, num_classes: int, positive: bool = False) -> NDArray[np.float64]:
+    """Label ratios as a float64 array [c], or [M, c] where ``arity`` is given and positions differ.
+
+    ``positive`` refuses zeros, for functions that need their logarithm.
+    """
+    shapes = f"{num_classes} numbers" if arity is None else f"shape [{num_classes}] or [{arity}, {num_classes}]"
+    expected = f"ratios {'above' if positive else 'of at least'} 0 that sum to 1, {shapes}"
+    try:
+        values = ratios.detach().cpu().numpy() if isinstance(ratios, Tensor) else ratios
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("ratios", expected, f"values that are no numbers ({error})") from error
+    if array.shape != (num_classes,) and (arity is None or array.shape != (arity, num_classes)):
+        raise InvalidInput("ratios", expected, f"shape {list(array.shape)}")
+    if not np.isfinite(array).all() or array.min() < 0 or np.abs(array.sum(axis=-1) - 1).max() > 1e-4:
+        raise InvalidInput("ratios", expected, f"{array.tolist()} with sum {np.round(array.sum(axis=-1), 6).tolist()}")
+    if positive and array.min() == 0:
+        zeros = np.argwhere(array == 0)[:, -1]
+        raise InvalidInput("ratios", expected, f"0 for class {', '.join(map(str, sorted(set(zeros.tolist()))))}")
+    return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import nslimb
-from nslimb.errors import NslimbError
+from nslimb.errors import InvalidInput, NslimbError
 
 if TYPE_CHECKING:
     from nslimb import Sigma
@@ -51,10 +52,17 @@ def main(
 @app.command()
 def diagnose(
     benchmark: Annotated[Benchmark, typer.Argument(help="Which built-in sigma to look at.")],
-    arity: Annotated[int, typer.Option("--arity", "-M", help="Number of hidden labels in a sample.")] = 3,
-    samples: Annotated[int, typer.Option(help="Number of weak samples, to show how many of each to expect.")] = 3000,
+    arity: Annotated[
+        int | None,
+        typer.Option(
+            "--arity", "-M", help="Number of hidden labels in a sample (2, 3 or 4, as sigma wants, if not given)."
+        ),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Number of weak samples, to say how many of each to expect.")
+    ] = 3000,
     left_to_right: Annotated[bool, typer.Option(help="HWF: evaluate without operator precedence.")] = False,
-    rows: Annotated[int, typer.Option(help="Show at most this many weak labels.")] = 40,
+    rows: Annotated[int, typer.Option(min=1, help="Show at most this many weak labels.")] = 40,
 ) -> None:
     """Show what sigma hides: the size and probability of every weak label's pre-image, for uniform hidden labels."""
     try:
@@ -65,18 +73,19 @@ def diagnose(
     _print_preimages(sigma, samples, rows)
 
 
-def _build(benchmark: Benchmark, arity: int, left_to_right: bool) -> Sigma:
+def _build(benchmark: Benchmark, arity: int | None, left_to_right: bool) -> Sigma:
     from nslimb import sigma
 
-    if benchmark is Benchmark.max:
-        return sigma.maximum(arity)
-    if benchmark is Benchmark.sum:
-        return sigma.total(arity)
+    if benchmark is Benchmark.counterexample:
+        if arity not in (None, 4):
+            raise InvalidInput("--arity", "4, the counterexample's own", arity)
+        return sigma.counterexample()
+    if benchmark is Benchmark.smallest_parent:
+        return sigma.smallest_parent(arity=2 if arity is None else arity)
+    arity = 3 if arity is None else arity
     if benchmark is Benchmark.hwf:
         return sigma.formula(arity, precedence=not left_to_right)
-    if benchmark is Benchmark.smallest_parent:
-        return sigma.smallest_parent(arity=arity)
-    return sigma.counterexample()
+    return sigma.maximum(arity) if benchmark is Benchmark.max else sigma.total(arity)
 
 
 def _print_preimages(sigma: Sigma, samples: int, rows: int) -> None:
@@ -89,8 +98,16 @@ def _print_preimages(sigma: Sigma, samples: int, rows: int) -> None:
         table.add_column(column, justify="right")
     for label, size in list(zip(sigma.weak_labels, sizes, strict=True))[:rows]:
         probability = size / valid
-        table.add_row(str(label), f"{size:,}", f"{probability:.3g}", f"{samples * probability:,.1f}")
+        table.add_row(str(label), _short(size), f"{probability:.3g}", f"{samples * probability:,.1f}")
     console.print(table)
     if len(sizes) > rows:
         console.print(f"{len(sizes) - rows} more weak labels; --rows shows more")
-    console.print(f"{valid:,} valid label vectors, {sigma.num_states:,} states in the diagram")
+    console.print(f"{_short(valid)} valid label vectors, {sigma.num_states:,} states in the diagram")
+
+
+def _short(count: int) -> str:
+    """All digits of a number that has few, else its magnitude."""
+    if count < 10**15:
+        return f"{count:,}"
+    exponent = math.log10(count)
+    return f"{10 ** (exponent % 1):.2f}e{int(exponent)}"

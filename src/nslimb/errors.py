@@ -21,3 +21,7 @@ class TooLarge(NslimbError):
 
 class MissingEngine(NslimbError, ImportError):
     """An optional engine that is not installed."""
+
+
+class SolverFailed(NslimbError):
+    """A solver that ended without a solution: infeasible within the allowed limits, out of time, or broken."""

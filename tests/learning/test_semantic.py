@@ -83,6 +83,8 @@ def test_log_complement_keeps_small_and_large_probabilities() -> None:
     p = torch.tensor([0.0, 1e-300, 1e-17, 0.3, 0.5, 0.9, 1 - 1e-12], dtype=torch.float64)
     expected = torch.log1p(-p)
     torch.testing.assert_close(log_complement(p.log()), expected, rtol=1e-9, atol=0)
+    tiny = torch.tensor([-1e-9, -1e-15], dtype=torch.float64)  # P = 1 - 1e-9, which 1 - exp(log P) would blur
+    torch.testing.assert_close(log_complement(tiny), (-tiny).log(), rtol=1e-8, atol=0)
     values = torch.tensor([0.0, 1e-9, -1e-30, float("-inf")], dtype=torch.float64).requires_grad_()
     result = log_complement(values)
     assert torch.isfinite(result).all()

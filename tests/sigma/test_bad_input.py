@@ -66,9 +66,10 @@ WEAK_CALLS: dict[str, Callable[[Any], Any]] = {
         ([[0], [1], [2], [0]], r"shape \[4, 1\]"),
         ([0, 1, 2, 3], "3"),
         ([0, 1, 2, -1], "-1"),
-        ([0.0, 1.0, 2.0, 0.0], "dtype torch.float64"),
+        ([0.0, 1.0, 2.0, 0.0], "dtype float64"),
         (torch.ones(4, dtype=torch.bool), "dtype torch.bool"),
-        (["a", "b", "c", "a"], "values that are no numbers"),
+        (["a", "b", "c", "a"], "dtype <U1"),
+        ([[0], [1, 2], [0], [0]], "rows of different lengths"),
         ("0120", "an object of type str"),
         (None, "an object of type NoneType"),
     ],
@@ -78,7 +79,18 @@ def test_bad_weak_labels_are_refused(call: str, weak: Any, given: str) -> None:
         WEAK_CALLS[call](weak)
 
 
-@pytest.mark.parametrize("weak", [[0, 1, 2, 0], np.array([0, 1, 2, 0], np.int32), torch.tensor([0, 1, 2, 0]).byte()])
+@pytest.mark.parametrize(
+    "weak",
+    [
+        [0, 1, 2, 0],
+        (0, 1, 2, 0),
+        np.array([0, 1, 2, 0], np.int32),
+        np.array([0, 2, 1, 0])[::-1],
+        np.array([0, 1, 2, 0], ">i4"),
+        np.broadcast_to(np.int64(1), 4),
+        torch.tensor([0, 1, 2, 0]).byte(),
+    ],
+)
 def test_weak_labels_come_in_any_integer_form(weak: Any) -> None:
     assert SIGMA.posterior(GOOD, weak).shape == GOOD.shape
 
@@ -90,7 +102,7 @@ def test_weak_labels_come_in_any_integer_form(weak: Any) -> None:
         (np.array(1), r"shape \[\]"),
         ([0, 3], "3"),
         ([-1, 0], "-1"),
-        ([0.5, 0.5], "dtype torch.float64"),
+        ([0.5, 0.5], "dtype float64"),
     ],
 )
 def test_bad_labels_are_refused(labels: Any, given: str) -> None:
@@ -119,8 +131,18 @@ def test_unknown_choices_list_what_exists(option: str, value: str) -> None:
 def test_weak_labels_that_sigma_cannot_produce_are_named() -> None:
     sigma = nslimb.sigma.formula(3)
     assert sigma.encode(torch.tensor([-9, 81])).tolist() == [0, len(sigma.weak_labels) - 1]
-    with pytest.raises(InvalidInput, match=r"values: expected weak labels of sigma \(-9, .*, \.\.\.\), got 82"):
+    with pytest.raises(
+        InvalidInput, match=r"values: expected a sequence of weak labels of sigma \(-9, .*, \.\.\.\), got 82"
+    ):
         sigma.encode([81, 82])
+    for bad in (3, [[3]], torch.zeros(2, 2)):
+        with pytest.raises(InvalidInput, match="values: expected a sequence of weak labels"):
+            sigma.encode(bad)  # type: ignore[arg-type]
+
+
+def test_what_is_no_sigma_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"sigma: expected a Sigma .* got an object of type builtin_function"):
+        nslimb.semantic_loss(GOOD, [0, 0, 0, 0], max)  # type: ignore[arg-type]
 
 
 def test_unknown_names_list_what_exists() -> None:

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import oracles
 import pytest
+import torch
 from hypothesis import given
 
 import nslimb
@@ -86,6 +87,8 @@ def test_numpy_scalars_become_plain_labels() -> None:
         (lambda: Sigma.from_function(list, 2, 2), r"function: expected hashable .* got \[0, 0\] of type list"),
         (lambda: Sigma.from_function(lambda y: float("nan"), 2, 2), "function: expected values that are equal"),
         (lambda: Sigma.from_function(lambda y: object(), 2, 2), "function: expected values that are equal"),
+        (lambda: Sigma.from_function(lambda y: (1, float("nan")), 2, 2), "function: expected values that are equal"),
+        (lambda: Sigma.from_function(lambda y: (torch.tensor(1),), 2, 2), "function: expected values that are equal"),
         (lambda: Sigma.from_function(lambda y: None, 2, 2), "sigma: expected a weak label for at least one"),
         (lambda: Sigma.from_function(lambda y: 1 // y[0], 2, 2), r"function: .*\(\(0, 0\)\), got ZeroDivisionError"),
         (lambda: Sigma.from_steps([], max, max, 2, 2), r"initial: expected hashable .* got \[\]"),
@@ -100,8 +103,6 @@ def test_bad_descriptions_are_refused(build: object, message: str) -> None:
 
 
 def test_tensors_as_states_are_refused() -> None:
-    import torch
-
     with pytest.raises(InvalidInput, match="function: expected values that are equal when they mean the same"):
         Sigma.from_function(lambda y: torch.tensor(max(y)), 2, 2)
 
@@ -113,6 +114,18 @@ def test_too_many_states_are_refused_before_memory_runs_out() -> None:
         Sigma.from_steps((), lambda s, y: (*s, y), len, num_classes=10, arity=50, max_states=1000)
     with pytest.raises(TooLarge, match=r"max_states=100 "):
         nslimb.sigma.total(arity=40, max_states=100)
+    with pytest.raises(TooLarge, match=r"2 \*\* 64 label vectors"):
+        Sigma.from_function(max, num_classes=np.int64(2), arity=np.int64(64))
+
+
+def test_the_limits_are_reached_before_they_bite() -> None:
+    assert Sigma.from_function(max, num_classes=4, arity=3, max_states=64).arity == 3
+    with pytest.raises(TooLarge):
+        Sigma.from_function(max, num_classes=4, arity=3, max_states=63)
+    states = 1 + 4 + 7
+    assert nslimb.sigma.total(arity=2, num_classes=4, max_states=states).num_states == states
+    with pytest.raises(TooLarge):
+        nslimb.sigma.total(arity=2, num_classes=4, max_states=states - 1)
 
 
 def test_any_fold_is_a_sigma() -> None:

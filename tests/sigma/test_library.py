@@ -119,7 +119,10 @@ def test_smallest_parent_of_a_hierarchy_of_ones_own() -> None:
         ([("a", "b")], "hierarchy: expected a mapping"),
         ({"a": "bc"}, r"hierarchy\['a'\]: expected a list"),
         ({"a": []}, r"hierarchy\['a'\]: expected a list of at least one child, got \[\]"),
-        ({"a": ["b"], "b": ["a"]}, "hierarchy: expected a tree with one root, got a cycle through 'a'"),
+        ({"a": ["b"], "b": ["a"]}, "hierarchy: expected a tree with one root, got a cycle among \\['a', 'b'\\]"),
+        ({"c": ["leaf"], "a": ["b"], "b": ["a", "c"]}, r"got a cycle among \['a', 'b'\]"),
+        ({"a": [["b"]]}, r"hierarchy\['a'\]: expected names, got \['b'\]"),
+        ({1: ["b"]}, "hierarchy: expected names as nodes, got 1"),
         ({"r": ["x"], "a": ["b"], "b": ["a"]}, r"hierarchy: expected a tree, got a cycle among \['a', 'b'\]"),
         ({"a": ["x"], "b": ["y"]}, r"hierarchy: expected a tree with one root, got the roots \['a', 'b'\]"),
         ({"r": ["a", "b"], "a": ["x"], "b": ["x"]}, "one parent for each node, got 'x' below both 'a' and 'b'"),
@@ -134,6 +137,12 @@ def test_what_is_not_a_tree_is_refused(hierarchy: object, message: str) -> None:
 def test_classes_that_are_not_the_leaves_are_refused(classes: list[str]) -> None:
     with pytest.raises(InvalidInput, match=r"classes: expected the leaves of the hierarchy .* mismatch"):
         nslimb.sigma.smallest_parent(classes=classes)
+
+
+@pytest.mark.parametrize("classes", [5, "cat", (name for name in CIFAR10_CLASSES)])
+def test_classes_must_be_a_sequence(classes: object) -> None:
+    with pytest.raises(InvalidInput, match="classes: expected the leaves of the hierarchy"):
+        nslimb.sigma.smallest_parent(classes=classes)  # type: ignore[arg-type]
 
 
 def test_a_missing_leaf_is_named() -> None:
@@ -156,6 +165,9 @@ def test_precedence_must_be_a_choice() -> None:
 def test_preimage_over_the_limit_is_refused() -> None:
     with pytest.raises(TooLarge, match=r"weak label 9 has 40951 label vectors, more than limit=1000"):
         nslimb.sigma.maximum(5).preimage(9, limit=1000)
+    with pytest.raises(TooLarge):
+        nslimb.sigma.maximum(5).preimage(9, limit=40950)
+    assert len(nslimb.sigma.maximum(5).preimage(9, limit=40951)) == 40951
 
 
 @pytest.mark.parametrize("index", [-1, 10, 1.0, True, "9"])

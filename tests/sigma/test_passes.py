@@ -6,11 +6,12 @@ import numpy as np
 import oracles
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nslimb
 from nslimb import Sigma
+from nslimb.sigma import passes
 
 
 @given(st.data())
@@ -23,6 +24,8 @@ def test_apply_and_preimages_match_the_function(data: st.DataObject) -> None:
         np.testing.assert_array_equal(sigma.preimage(s), vectors[table == s])
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("_groups")
 @given(st.data())
 def test_log_prob_and_its_gradient_match_enumeration(data: st.DataObject) -> None:
     sigma = data.draw(oracles.tables())
@@ -72,11 +75,25 @@ def test_best_lists_the_most_probable_label_vectors(data: st.DataObject) -> None
         torch.testing.assert_close(best.log_probs[b, :found], recomputed, rtol=1e-10, atol=1e-10)
 
 
+@pytest.fixture(params=[0, 256], ids=["many groups", "few groups"])
+def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers cut into as many groups of states as they can be, or as few."""
+    monkeypatch.setattr(passes, "_CHEAP_ROWS", request.param)
+
+
+def test_random_diagrams_do_use_several_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_CHEAP_ROWS", 0)
+    layers = passes.plan(nslimb.sigma.maximum(3).diagram, torch.device("cpu"))
+    assert max(len(layer.groups) for layer in layers) > 2
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("_groups")
 @given(st.data())
 def test_log_mass_sums_the_best(data: st.DataObject) -> None:
     sigma = data.draw(oracles.tables())
     scores = data.draw(oracles.log_scores_for(sigma)).requires_grad_()
-    k = data.draw(st.sampled_from([1, 2, 5]))
+    k = data.draw(st.sampled_from([1, 2, 5, 20]))
     mass = sigma.log_mass(scores, k)
     joint, table = oracles.joint_log_probs(scores.detach()), oracles.weak_table(sigma)
     expected = torch.stack(
@@ -86,6 +103,9 @@ def test_log_mass_sums_the_best(data: st.DataObject) -> None:
     assert (mass.detach() <= sigma.log_prob(scores.detach()) + 1e-9).all()
     (gradient,) = torch.autograd.grad(mass.sum(), scores)
     assert torch.isfinite(gradient).all()
+    # Every proof has one label at each position, so the shares at a position add up to the reached weak labels.
+    reached = (mass.detach() > oracles.NEG_INF).sum(dim=1, keepdim=True).double().expand(-1, sigma.arity)
+    torch.testing.assert_close(gradient.sum(dim=2), reached, rtol=1e-9, atol=1e-9)
     everything = sigma.log_mass(scores.detach(), max(sigma.preimage_sizes()))
     torch.testing.assert_close(everything, sigma.log_prob(scores.detach()), rtol=1e-9, atol=1e-9)
 
@@ -102,6 +122,43 @@ def test_gradcheck_in_double_precision(data: st.DataObject) -> None:
     weak = torch.zeros(2, dtype=torch.int64)
     kept = sigma.best(scores, weak, 2).log_probs > oracles.NEG_INF
     assert torch.autograd.gradcheck(lambda x: sigma.best(x, weak, 2).log_probs[kept], scores)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_second_derivatives_match_enumeration(data: st.DataObject) -> None:
+    sigma = data.draw(oracles.tables(max_arity=3, max_classes=3))
+    table = oracles.weak_table(sigma)
+    scores = torch.randn(1, sigma.arity, sigma.num_classes, dtype=torch.float64).log_softmax(-1)
+    s = data.draw(st.integers(0, len(sigma.weak_labels) - 1))
+    hessian = torch.autograd.functional.hessian
+    ours = hessian(lambda x: sigma.log_prob(x)[0, s], scores)
+    theirs = hessian(lambda x: oracles.log_prob(x, table, len(sigma.weak_labels))[0, s], scores)
+    torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-10)
+    whole = sigma.preimage_sizes()[s]
+    torch.testing.assert_close(hessian(lambda x: sigma.log_mass(x, whole)[0, s], scores), theirs, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+def test_passes_work_in_every_grad_mode(mode: type) -> None:
+    sigma = nslimb.sigma.maximum(arity=2, num_classes=3)
+    with mode():
+        scores = torch.zeros(1, 2, 3).log_softmax(-1)
+        weak = torch.tensor([1])
+        posterior = sigma.posterior(scores, weak)
+        assert sigma.log_prob(scores).shape == (1, 3)
+        assert sigma.best(scores, weak, 2).labels.shape == (1, 2, 2)
+        assert sigma.log_mass(scores, 2).shape == (1, 3)
+    torch.testing.assert_close(posterior, torch.tensor([[[1 / 3, 2 / 3, 0.0], [1 / 3, 2 / 3, 0.0]]]))
+
+
+def test_missing_vectors_pass_on_no_gradient() -> None:
+    sigma = nslimb.sigma.maximum(arity=2, num_classes=2)
+    scores = torch.tensor([[[1.0, 0.0], [0.5, 0.5]]], dtype=torch.float64).log().requires_grad_()
+    best = sigma.best(scores, [1], 3)
+    assert best.labels.tolist() == [[[0, 1], [-1, -1], [-1, -1]]]
+    (gradient,) = torch.autograd.grad(best.log_probs.sum(), scores)
+    assert gradient.tolist() == [[[1.0, 0.0], [0.0, 1.0]]]
 
 
 def test_gradient_where_probabilities_are_exactly_0_and_1() -> None:

@@ -11,7 +11,7 @@ import torch
 
 import nslimb
 from nslimb import Sigma
-from nslimb.errors import InvalidInput, MissingEngine, TooLarge
+from nslimb.errors import InvalidInput, MissingEngine
 from nslimb.sigma import scallop
 
 SMALL_TREE = {"root": ["left", "c"], "left": ["a", "b"]}
@@ -57,19 +57,17 @@ def assert_engines_agree(sigma: Sigma, proofs: int | None, tolerance: float) -> 
         torch.testing.assert_close(gradients[1], gradients[0], rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("proofs", [1, 3, None])
+@pytest.mark.parametrize("proofs", [1, None])
 @pytest.mark.parametrize("name", SIGMAS)
 def test_the_programs_mean_what_sigma_means(name: str, proofs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scallopy", datalog)
-    if name.startswith("HWF-5") and proofs is None:
-        monkeypatch.setattr(scallop, "MAX_PROOFS", 10**6)
     assert_engines_agree(SIGMAS[name], proofs, 1e-9)
 
 
 @needs_scallopy
-@pytest.mark.parametrize("proofs", [1, 3])
+@pytest.mark.parametrize("proofs", [1, None])
 @pytest.mark.parametrize("name", SIGMAS)
-def test_scallopy_agrees_with_the_diagram(name: str, proofs: int) -> None:
+def test_scallopy_agrees_with_the_diagram(name: str, proofs: int | None) -> None:
     assert_engines_agree(SIGMAS[name], proofs, 1e-4)
 
 
@@ -86,7 +84,8 @@ def test_a_sigma_without_a_program_is_refused() -> None:
         nslimb.semantic_loss(scores_for(sigma), [0, 1], sigma, proofs=1, engine="scallop")
 
 
-def test_exact_inference_over_too_many_proofs_is_refused() -> None:
-    sigma = nslimb.sigma.maximum(5)
-    with pytest.raises(TooLarge, match=r"40951 proofs .* engine='native'"):
-        nslimb.semantic_loss(scores_for(sigma), [0, 1], sigma, engine="scallop")
+def test_an_impossible_weak_label_is_improbable_not_infinite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scallopy", datalog)
+    sigma = nslimb.sigma.maximum(2, num_classes=2)
+    certain = torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]).log()
+    assert torch.isfinite(nslimb.semantic_loss(certain, [1], sigma, proofs=1, engine="scallop")).all()

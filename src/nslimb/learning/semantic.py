@@ -44,6 +44,7 @@ def semantic_loss(
     """
     if form not in ("nll", "bce"):
         raise InvalidInput("form", "'nll' or 'bce'", repr(form))
+    Sigma.check(sigma)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
     indices = check_weak(weak, len(log_probs), len(sigma.weak_labels), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)

@@ -56,8 +56,8 @@ def estimate_marginal(
     """Maximise sum_j p_j log Psi_sigma(r)_j over the simplex (Algorithm 1), for any sigma.
 
     ``weak`` holds weak labels as indices [m] or, with ``counts=True``, how often each occurred [S]. ``groups`` gives
-    each position's group (``[0, 1, 0]`` for HWF-3: digits and operators apart); each group has ratios of its own, over the
-    labels that sigma accepts there.
+    each position's group (``[0, 1, 0]`` for HWF-3: digits and operators apart); each group has ratios of its own, over
+    the labels that sigma accepts there.
 
     ``solver="newton"`` follows the maximisers of l(r) + mu sum_y log r_y as mu falls to 1e-11. Among ratios of equal
     likelihood it so ends at the one closest to uniform, in the sense of KL(uniform || r). ``solver="adam"`` is the
@@ -70,7 +70,7 @@ def estimate_marginal(
     >>> estimate_marginal([10, 30, 60], sigma, counts=True).ratios.square()[0]  # r_0 ** 2 = P(s = 0)
     tensor(0.1000, dtype=torch.float64)
     """
-    likelihood = WeakLikelihood.from_weak(weak, sigma, groups, counts)
+    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts)
     if solver == "newton":
         ratios, iterations, converged = _best_start(likelihood)
     elif solver == "adam":

@@ -22,8 +22,8 @@ IntArray = NDArray[np.int64]
 class WeakLikelihood:
     """l(R) = sum_j p_j log Psi_j(R) for ratios R [G, c] of G groups of positions.
 
-    ``shares`` p [S] are the observed shares of the weak labels among ``samples`` of them; ``positions`` [M] is the group
-    of each position; ``possible`` [G, c] says which labels sigma accepts anywhere in a group.
+    ``shares`` p [S] are the observed shares of the weak labels among ``samples`` of them; ``positions`` [M] is the
+    group of each position; ``possible`` [G, c] says which labels sigma accepts anywhere in a group.
     """
 
     sigma: Sigma

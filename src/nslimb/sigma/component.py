@@ -120,12 +120,15 @@ class Sigma:
         tensor([1, 0])
         """
         index = {label: i for i, label in enumerate(self.weak_labels)}
-        listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else list(values)
+        shown = ", ".join(map(repr, self.weak_labels[:10])) + (", ..." if len(self.weak_labels) > 10 else "")
+        expected = f"a sequence of weak labels of sigma ({shown})"
         try:
+            listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else list(values)
             return torch.tensor([index[value] for value in listed], dtype=torch.int64)
         except KeyError as error:
-            shown = ", ".join(map(repr, self.weak_labels[:10])) + (", ..." if len(self.weak_labels) > 10 else "")
-            raise InvalidInput("values", f"weak labels of sigma ({shown})", repr(error.args[0])) from None
+            raise InvalidInput("values", expected, repr(error.args[0])) from None
+        except TypeError:  # not a sequence, or one of sequences
+            raise InvalidInput("values", expected, repr(values)) from None
 
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
@@ -196,10 +199,10 @@ class Sigma:
         check_log_scores(log_scores, self.arity, self.num_classes)
         indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
         # The derivative of log P(s) with respect to log P(y_i = j) is P(y_i = j | s).
-        with torch.enable_grad():
-            leaf = log_scores.detach().requires_grad_()
-            chosen = passes.log_sum(leaf, self._plan(leaf.device)).gather(1, indices.unsqueeze(1))
-        (posterior,) = torch.autograd.grad(chosen, leaf, torch.ones_like(chosen))
+        with torch.inference_mode(False), torch.enable_grad():
+            leaf = log_scores.detach().clone().requires_grad_()
+            chosen = passes.log_sum(leaf, self._plan(leaf.device)).gather(1, indices.clone().unsqueeze(1))
+            (posterior,) = torch.autograd.grad(chosen.sum(), leaf)
         return posterior
 
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
@@ -212,7 +215,9 @@ class Sigma:
         layers = self._plan(log_scores.device)
         values, pointers = passes.k_best(log_scores, layers, check_count("k", k))
         chosen = values[indices, :, torch.arange(len(indices), device=indices.device)]
-        labels = passes.trace_back(layers, pointers, indices, chosen.detach() > float("-inf"))
+        found = chosen.detach() > float("-inf")
+        chosen = chosen.where(found, float("-inf"))
+        labels = passes.trace_back(layers, pointers, indices, found)
         missing = k - chosen.shape[1]
         return Best(
             torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),
@@ -232,6 +237,14 @@ class Sigma:
         reached = mass > 0
         log_mass = mass.where(reached, 1.0).log().where(reached, float("-inf")) + peak.squeeze(1)
         return log_mass.t()
+
+    @staticmethod
+    def check(value: Any) -> Sigma:
+        """``value`` if it is a Sigma: what functions that take one call first."""
+        if not isinstance(value, Sigma):
+            given = f"an object of type {type(value).__name__}"
+            raise InvalidInput("sigma", "a Sigma (nslimb.sigma.maximum, Sigma.from_function, ...)", given)
+        return value
 
     def _plan(self, device: torch.device) -> tuple[passes.LayerPlan, ...]:
         if device not in self._plans:

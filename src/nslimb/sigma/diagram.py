@@ -54,7 +54,7 @@ def compile_function(
     function: Callable[[tuple[int, ...]], Hashable], num_classes: int, arity: int, max_states: int
 ) -> Diagram:
     """Tabulate ``function`` on all num_classes ** arity label vectors, then reduce the table."""
-    _check_sizes(num_classes, arity, max_states)
+    num_classes, arity, max_states = _sizes(num_classes, arity, max_states)
     if num_classes**arity > max_states:
         raise TooLarge(
             f"from_function: {num_classes} ** {arity} label vectors are more than max_states={max_states}; "
@@ -75,7 +75,7 @@ def compile_steps(
     max_states: int,
 ) -> Diagram:
     """Explore the states breadth first from ``initial``, then reduce. None is a dead end."""
-    _check_sizes(num_classes, arity, max_states)
+    num_classes, arity, max_states = _sizes(num_classes, arity, max_states)
     states: list[Hashable] = [_plain(initial, "initial")]
     seen = 1
     layers: list[IntArray] = []
@@ -99,9 +99,9 @@ def compile_steps(
     return _reduce(layers, last, weak_labels)
 
 
-def _check_sizes(num_classes: int, arity: int, max_states: int) -> None:
-    for name, value in (("num_classes", num_classes), ("arity", arity), ("max_states", max_states)):
-        check_count(name, value)
+def _sizes(num_classes: int, arity: int, max_states: int) -> tuple[int, int, int]:
+    """The three as Python integers, which do not wrap round."""
+    return check_count("num_classes", num_classes), check_count("arity", arity), check_count("max_states", max_states)
 
 
 def _reduce(layers: Sequence[IntArray], last: IntArray, weak_labels: tuple[Hashable, ...]) -> Diagram:
@@ -154,10 +154,17 @@ def _plain(value: Any, name: str) -> Hashable:
         raise InvalidInput(
             name, "hashable values (int, str, tuple, ...)", f"{value!r} of type {type(value).__name__}"
         ) from error
-    hashed_by: Any = type(value).__hash__
-    by_identity = hashed_by is object.__hash__ or type(value).__module__.startswith("torch")
-    if by_identity or value != value:
+    if not _told_apart_by_equality(value):
         raise InvalidInput(
             name, "values that are equal when they mean the same", f"{value!r} of type {type(value).__name__}"
         )
     return value  # type: ignore[no-any-return]
+
+
+def _told_apart_by_equality(value: Any) -> bool:
+    """False for NaN, tensors and objects that are equal only to themselves, also inside tuples and frozensets."""
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_told_apart_by_equality, value))
+    hashed_by: Any = type(value).__hash__
+    by_identity = hashed_by is object.__hash__ or type(value).__module__.startswith("torch")
+    return value is None or not (by_identity or value != value)

@@ -120,10 +120,13 @@ def smallest_parent(
     leaves = tuple(node for node in paths if node not in hierarchy)
     if classes is None:
         classes = CIFAR10_CLASSES if set(leaves) == set(CIFAR10_CLASSES) else leaves
-    if sorted(classes) != sorted(leaves):
-        difference = sorted(set(classes) ^ set(leaves)) or [name for name in classes if classes.count(name) > 1]
-        raise InvalidInput("classes", f"the leaves of the hierarchy {list(leaves)}", f"a mismatch at {difference}")
+    expected = f"the leaves of the hierarchy {list(leaves)}"
+    if isinstance(classes, str) or not isinstance(classes, Sequence):
+        raise InvalidInput("classes", expected, repr(classes))
     names = tuple(classes)
+    if len(names) != len(leaves) or set(names) != set(leaves):
+        difference = sorted(map(str, set(names) ^ set(leaves))) or [name for name in names if names.count(name) > 1]
+        raise InvalidInput("classes", expected, f"a mismatch at {difference}")
 
     def step(node: Any, label: int) -> str:
         return names[label] if node == _NOTHING_YET else common_ancestor(paths, node, names[label])
@@ -159,9 +162,13 @@ def paths_from_root(hierarchy: Mapping[str, Sequence[str]]) -> dict[str, tuple[s
         raise InvalidInput("hierarchy", 'a mapping {"parent": ["child", ...]}', repr(hierarchy))
     parent: dict[str, str] = {}
     for node, children in hierarchy.items():
+        if not isinstance(node, str):
+            raise InvalidInput("hierarchy", "names as nodes", repr(node))
         if isinstance(children, str) or not isinstance(children, Sequence) or not children:
             raise InvalidInput(f"hierarchy[{node!r}]", "a list of at least one child", repr(children))
         for child in children:
+            if not isinstance(child, str):
+                raise InvalidInput(f"hierarchy[{node!r}]", "names", repr(child))
             if child in parent:
                 raise InvalidInput(
                     "hierarchy", "one parent for each node", f"{child!r} below both {parent[child]!r} and {node!r}"
@@ -169,7 +176,7 @@ def paths_from_root(hierarchy: Mapping[str, Sequence[str]]) -> dict[str, tuple[s
             parent[child] = node
     roots = [node for node in hierarchy if node not in parent]
     if len(roots) != 1:
-        given = f"the roots {roots}" if roots else f"a cycle through {next(iter(hierarchy))!r}"
+        given = f"the roots {roots}" if roots else f"a cycle among {_cycle(parent, next(iter(parent)))}"
         raise InvalidInput("hierarchy", "a tree with one root", given)
     paths: dict[str, tuple[str, ...]] = {}
     waiting: list[tuple[str, tuple[str, ...]]] = [(roots[0], ())]
@@ -179,5 +186,14 @@ def paths_from_root(hierarchy: Mapping[str, Sequence[str]]) -> dict[str, tuple[s
         waiting += [(child, paths[node]) for child in reversed(hierarchy.get(node, ()))]
     cut_off = [node for node in hierarchy if node not in paths]
     if cut_off:
-        raise InvalidInput("hierarchy", "a tree", f"a cycle among {cut_off}")
+        raise InvalidInput("hierarchy", "a tree", f"a cycle among {_cycle(parent, cut_off[0])}")
     return paths
+
+
+def _cycle(parent: Mapping[str, str], node: str) -> list[str]:
+    """The nodes of the cycle that is reached by going up from ``node``."""
+    path: list[str] = []
+    while node not in path:
+        path.append(node)
+        node = parent[node]
+    return sorted(path[path.index(node) :])

@@ -141,6 +141,24 @@ def log_sum(log_scores: Tensor, layers: tuple[LayerPlan, ...]) -> Tensor:
     return result
 
 
+def _log_sum_composed(log_scores: Tensor, layers: tuple[LayerPlan, ...]) -> Tensor:
+    """``log_sum`` out of torch's own operations: slower, and differentiable as often as one likes."""
+    scores = log_scores.permute(1, 2, 0)
+    alpha = scores.new_zeros((1, scores.shape[-1]))
+    for i, layer in enumerate(layers):
+        edges = (alpha.unsqueeze(1) + scores[i].index_select(0, layer.labels)).flatten(0, 1)
+        table = torch.cat([edges, edges.new_full((1, edges.shape[1]), _NEG_INF)])
+        alphas = []
+        for group in layer.groups:
+            incoming = _incoming(group, table)
+            peak = incoming.detach().amax(dim=1).clamp_(min=torch.finfo(scores.dtype).min)
+            total = (incoming - peak.unsqueeze(1)).exp().sum(dim=1)
+            reached = total > 0
+            alphas.append(total.where(reached, 1.0).log().where(reached, _NEG_INF) + peak)
+        alpha = _in_state_order(layer, alphas)
+    return alpha.t()
+
+
 def k_best(log_scores: Tensor, layers: tuple[LayerPlan, ...], k: int) -> tuple[Tensor, list[Tensor]]:
     """Log-probabilities [S, k', B] of the k best label vectors of every s, falling, and the pointers to them.
 
@@ -181,15 +199,17 @@ class _LogSum(torch.autograd.Function):
                 saved += [incoming, total]
             alpha = _in_state_order(layer, alphas)
         ctx.layers, ctx.shape = layers, scores.shape
-        ctx.save_for_backward(*saved)
+        ctx.save_for_backward(log_scores, *saved)
         return (alpha * _LN_2).t()
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        log_scores, *saved = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradient itself is to be differentiated
+            composed = _log_sum_composed(log_scores, ctx.layers)
+            return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None
         gradient = grad.new_zeros(ctx.shape)
         flow = grad.t()
-        saved = list(ctx.saved_tensors)
         for i in range(len(ctx.layers) - 1, -1, -1):
             layer: LayerPlan = ctx.layers[i]
             parts = []
@@ -229,7 +249,6 @@ class _KBest(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         gradient = grad.new_zeros(ctx.shape)
         flow = grad

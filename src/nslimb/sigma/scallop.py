@@ -1,8 +1,12 @@
 """The same probabilities through Scallop, to check the diagram against an independent engine and to time it.
 
-Scallop keeps, for each derived fact, its k most probable proofs, and counts models over those. The native
-engine needs no proofs: it sums over whole pre-images at the cost of the diagram's edges. scallopy has no
-package in the Python registry; its users build it from its own sources.
+Scallop keeps, for each derived fact, its k most probable proofs, and counts models over them. The native engine needs
+no proofs: it sums over whole pre-images at the cost of the diagram's edges. scallopy has no package in the Python
+registry; its users build it from its own sources.
+
+With one proof (the paper's setting) both engines give the same number, and so they do without a limit, where Scallop
+adds and multiplies along the derivations. With 2 or more proofs Scallop's model count takes the labels of one image
+for independent facts, not for exclusive ones, and so comes out lower than the proofs' total probability.
 """
 
 from __future__ import annotations
@@ -16,28 +20,18 @@ import torch
 from torch import Tensor
 
 from nslimb.checks import check_count, check_log_scores
-from nslimb.errors import InvalidInput, MissingEngine, TooLarge
+from nslimb.errors import InvalidInput, MissingEngine
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.library import common_ancestor, paths_from_root
 
-# Scallop lists every proof of a whole pre-image; past this many it would not come back.
-MAX_PROOFS = 10_000
-
 
 def log_prob(log_scores: Tensor, sigma: Sigma, proofs: int | None = None) -> Tensor:
-    """log P(sigma = s) of every weak label by Scallop's ``difftopkproofs``: [B, M, c] -> [B, S].
+    """log P(sigma = s) of every weak label by Scallop: [B, M, c] -> [B, S].
 
-    ``proofs=None`` keeps as many proofs as the largest pre-image has, which makes the count exact.
+    ``proofs=k`` uses its provenance ``difftopkproofs``, ``proofs=None`` the exact ``diffaddmultprob``.
     """
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    if proofs is None:
-        proofs = max(sigma.preimage_sizes())
-        if proofs > MAX_PROOFS:
-            raise TooLarge(
-                f"engine 'scallop': exact inference needs {proofs} proofs for one weak label, more than {MAX_PROOFS}; "
-                "give proofs=k, or use engine='native', which is exact without listing proofs"
-            )
-    forward = _forward_function(sigma, check_count("proofs", proofs))
+    forward = _forward_function(sigma, None if proofs is None else check_count("proofs", proofs))
     # Scallop computes on the CPU and takes probabilities.
     probabilities = log_scores.exp().cpu()
     inputs = {f"label_{i + 1}": probabilities[:, i] for i in range(sigma.arity)}
@@ -59,10 +53,13 @@ def program(sigma: Sigma) -> tuple[list[str], list[str]]:
 
 
 @lru_cache(maxsize=16)
-def _forward_function(sigma: Sigma, proofs: int) -> Callable[..., Tensor]:
+def _forward_function(sigma: Sigma, proofs: int | None) -> Callable[..., Tensor]:
     facts, rules = program(sigma)
     scallopy = _import_scallopy()
-    context = scallopy.ScallopContext(provenance="difftopkproofs", k=proofs)
+    if proofs is None:
+        context = scallopy.ScallopContext(provenance="diffaddmultprob")
+    else:
+        context = scallopy.ScallopContext(provenance="difftopkproofs", k=proofs)
     for i in range(sigma.arity):
         context.add_relation(f"label_{i + 1}", int, input_mapping=list(range(sigma.num_classes)))
     for fact in facts:
