@@ -9,20 +9,44 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nslimb import errors, marginals, sigma
+    from nslimb import adjustment, errors, marginals, sigma
+    from nslimb.adjustment import adjust, carot, logit_adjustment, select
     from nslimb.learning.pseudolabels import pseudolabels
+    from nslimb.learning.records import Records
     from nslimb.learning.semantic import semantic_loss
-    from nslimb.marginals import estimate_marginal
+    from nslimb.marginals import SlidingWindow, estimate_marginal
     from nslimb.sigma import Sigma
 
 __version__ = "0.1.0"
 
-__all__ = ["Sigma", "__version__", "errors", "estimate_marginal", "marginals", "pseudolabels", "semantic_loss", "sigma"]
+__all__ = [
+    "Records",
+    "Sigma",
+    "SlidingWindow",
+    "__version__",
+    "adjust",
+    "adjustment",
+    "carot",
+    "errors",
+    "estimate_marginal",
+    "logit_adjustment",
+    "marginals",
+    "pseudolabels",
+    "select",
+    "semantic_loss",
+    "sigma",
+]
 
 _HOME = {
+    "Records": "nslimb.learning.records",
     "Sigma": "nslimb.sigma",
+    "SlidingWindow": "nslimb.marginals",
+    "adjust": "nslimb.adjustment",
+    "carot": "nslimb.adjustment",
     "estimate_marginal": "nslimb.marginals",
+    "logit_adjustment": "nslimb.adjustment",
     "pseudolabels": "nslimb.learning.pseudolabels",
+    "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
 }
 

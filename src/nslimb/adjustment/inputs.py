@@ -1,0 +1,37 @@
+"""Checks shared by the adjustments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nslimb.errors import InvalidInput
+
+
+def check_instance_scores(log_scores: Any) -> Tensor:
+    """``log_scores`` if it is a float32 or float64 tensor [n, c] without NaN or +inf, n and c at least 1."""
+    expected = "a float32 or float64 tensor of shape [n, c] with numbers below +inf"
+    if not isinstance(log_scores, Tensor):
+        raise InvalidInput("log_scores", expected, f"an object of type {type(log_scores).__name__}")
+    if log_scores.dtype not in (torch.float32, torch.float64):
+        raise InvalidInput("log_scores", expected, f"dtype {log_scores.dtype}")
+    if log_scores.dim() != 2 or log_scores.numel() == 0:
+        raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
+    if log_scores.device.type == "cpu" and not bool((log_scores < float("inf")).all()):
+        raise InvalidInput("log_scores", expected, "NaN or +inf")
+    return log_scores
+
+
+def check_positive(argument: str, value: Any, allow_zero: bool = False) -> Tensor:
+    """A scalar or an array of finite numbers above 0 (or at least 0) as a float64 tensor."""
+    expected = f"finite numbers {'of at least' if allow_zero else 'above'} 0"
+    try:
+        numbers = torch.as_tensor(value, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(argument, expected, repr(value)) from error
+    good = torch.isfinite(numbers) & ((numbers >= 0) if allow_zero else (numbers > 0))
+    if numbers.numel() == 0 or not bool(good.all()):
+        raise InvalidInput(argument, expected, repr(value))
+    return numbers
