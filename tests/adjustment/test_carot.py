@@ -147,6 +147,18 @@ def test_a_class_that_cannot_occur_gets_nothing() -> None:
     torch.testing.assert_close(found.scores[:, [0, 2, 3]], rest.scores)
 
 
+@pytest.mark.parametrize(("eta", "tau"), [(1e-3, 1e3), (1.0, 1e4), (1e2, 1e-2), (1e-2, 1e-3), (30.0, 30.0)])
+def test_many_instances_converge_for_any_setting(eta: float, tau: float) -> None:
+    scores, ratios = random_problem(10, n=4100)
+    many = carot(scores, ratios, eta, tau)
+    assert many.converged
+    p = many.scores.numpy()
+    best = objective(p, scores.numpy(), ratios, eta, tau)
+    uniform = np.full_like(p, 1 / p.shape[1])
+    for size in (1e-1, 1e-3, 1e-5):
+        assert objective((1 - size) * p + size * uniform, scores.numpy(), ratios, eta, tau) >= best - 1e-9 * abs(best)
+
+
 def test_many_instances_agree_with_few() -> None:
     scores, ratios = random_problem(9, n=5000)
     found = carot(scores, ratios, 0.3, 5.0)

@@ -133,12 +133,16 @@ def _evaluate(log_p: Tensor, log_counts: Tensor, v: Tensor, eta: Tensor, tau: Te
     jacobian = columns @ rows.transpose(1, 2)
     jacobian *= -1 / eta[:, None, None]
     jacobian.diagonal(dim1=1, dim2=2).add_((1 / tau + 1 / eta).unsqueeze(1))
-    wanted = log_counts - v / tau.unsqueeze(1)
-    samples = log_p.shape[1]
-    shift = wanted.logsumexp(dim=1, keepdim=True) - math.log(samples)
-    wanted -= shift
-    dual = -free - tau * samples * shift.squeeze(1)
+    wanted, shift = _wanted(log_counts, v, tau, log_p.shape[1])
+    dual = -free - tau * log_p.shape[1] * shift
     return _State(log_b - wanted, jacobian, dual, wanted.exp() - log_b.exp())
+
+
+def _wanted(log_counts: Tensor, v: Tensor, tau: Tensor, samples: int) -> tuple[Tensor, Tensor]:
+    """log(n r_j) - v_j / tau [G, c], shifted to add up to n, and the shift [G]."""
+    wanted = log_counts - v / tau.unsqueeze(1)
+    shift = wanted.logsumexp(dim=1, keepdim=True) - math.log(samples)
+    return wanted - shift, shift.squeeze(1)
 
 
 def _along_eta(log_p: Tensor, log_counts: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -151,20 +155,49 @@ def _along_eta(log_p: Tensor, log_counts: Tensor, pairs: Tensor) -> tuple[Tensor
             ladder.append(ladder[-1] / 10 if ladder else 1.0)
         ladder.append(eta)
     v = log_p.new_zeros((len(taus), len(log_counts)))
-    if log_p.shape[1] >= _MANY:  # every eighth instance tells the way
-        some = log_p[:, ::8].contiguous()
-        fewer = log_counts + math.log(some.shape[1] / log_p.shape[1])
-        v = _newton(some, fewer, v, torch.full_like(taus, ladder[0]), taus)[0]
     spent = torch.zeros(len(taus), dtype=torch.int64, device=v.device)
+    good = torch.zeros(len(taus), dtype=torch.bool, device=v.device)
+    if log_p.shape[1] >= _MANY:
+        v, spent, good = _from_a_few(log_p, log_counts, ladder[0], taus)
     potentials = v.new_zeros((len(pairs), v.shape[1]))
     iterations = torch.zeros(len(pairs), dtype=torch.int64, device=v.device)
     converged = torch.zeros(len(pairs), dtype=torch.bool, device=v.device)
     for eta in ladder:
-        v, steps, good = _newton(log_p, log_counts, v, torch.full_like(taus, eta), taus)
-        spent += steps
+        if eta < ladder[0] or not bool(good.all()):
+            v, steps, good = _newton(log_p, log_counts, v, torch.full_like(taus, eta), taus)
+            spent += steps
         mine = pairs[:, 0] == eta
         potentials[mine], iterations[mine], converged[mine] = (part[which_tau[mine]] for part in (v, spent, good))
     return potentials, iterations, converged
+
+
+def _from_a_few(log_p: Tensor, log_counts: Tensor, eta: float, tau: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Newton for many instances from v = 0, with the Jacobian of every sixteenth.
+
+    The exact F then takes two products with one matrix, exp(log P / eta), and no further exponentials. It ends when F
+    is small or falls too slowly; ``_newton`` goes on from there.
+    """
+    samples = log_p.shape[1]
+    few = log_p[:, ::16].contiguous()
+    fewer = log_counts + math.log(few.shape[1] / samples)
+    kernel = (log_p - log_p.amax(dim=0)).mul_(_LOG2_E / eta).exp2_()
+    v = log_p.new_zeros((len(tau), len(log_counts)))
+    steps = torch.zeros(len(tau), dtype=torch.int64, device=v.device)
+    last = torch.full_like(tau, float("inf"))
+    rounds = 0
+    while True:
+        weight = (v / eta).exp()
+        column_sums = weight * ((weight @ kernel).reciprocal_() @ kernel.t())
+        residual = column_sums.log() - _wanted(log_counts, v, tau, samples)[0]
+        size = residual.abs().amax(dim=1)
+        going = (size > _TOLERANCE) & (size < 0.5 * last)
+        if not bool(going.any()):
+            return v, steps, size <= _TOLERANCE
+        if rounds < 3:  # then it has settled
+            inverse = torch.linalg.inv(_evaluate(few, fewer, v, torch.full_like(tau, eta), tau).jacobian)
+        moved = v - (inverse @ residual.unsqueeze(2)).squeeze(2)
+        v = torch.where(going.unsqueeze(1), moved - moved.mean(dim=1, keepdim=True), v)
+        rounds, steps, last = rounds + 1, steps + going, size
 
 
 def _newton(log_p: Tensor, log_counts: Tensor, v: Tensor, eta: Tensor, tau: Tensor) -> tuple[Tensor, Tensor, Tensor]:
