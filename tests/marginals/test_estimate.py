@@ -220,7 +220,7 @@ SIGMA = nslimb.sigma.maximum(2, num_classes=3)
         ([], {}, r"weak: expected at least one index .* got shape \[0\]"),
         ([[0, 1]], {}, r"weak: .* got shape \[1, 2\]"),
         ([0, 3], {}, r"weak: .*\(0 to 2\), got 3"),
-        ([0.5, 1.0], {}, "weak: .* got dtype torch.float64"),
+        ([0.5, 1.0], {}, "weak: .* got dtype float64"),
         ([1, 2], {"counts": True}, r"weak: expected 3 counts .* got shape \[2\]"),
         ([1, -2, 3], {"counts": True}, r"weak: expected 3 counts .* got \[1\.0, -2\.0, 3\.0\]"),
         ([0, 0, 0], {"counts": True}, "weak: expected 3 counts of at least 0, not all 0"),
