@@ -25,3 +25,11 @@ class MissingEngine(NslimbError, ImportError):
 
 class SolverFailed(NslimbError):
     """A solver that ended without a solution: infeasible within the allowed limits, out of time, or broken."""
+
+
+class DataError(NslimbError):
+    """Data that is missing, broken or not what it should be; the message says where and what to do."""
+
+
+class TrainingFailed(NslimbError):
+    """A training run that cannot go on, such as one whose loss is no number; the message says epoch and batch."""

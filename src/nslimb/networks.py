@@ -1,8 +1,14 @@
-"""The paper's classifiers, each split into ``features`` and ``head``."""
+"""The paper's classifiers and smaller ones for CPUs, each split into ``features`` and a linear ``head``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import torch
 from torch import Tensor, nn
+
+from nslimb.errors import InvalidInput
+from nslimb.seeds import torch_seed
 
 
 class Classifier(nn.Module):
@@ -20,6 +26,15 @@ class Classifier(nn.Module):
 
 def lenet(num_classes: int = 10) -> Classifier:
     """LeNet for 1 x 28 x 28 images: two 5 x 5 convolutions, then 256-120-84-c."""
+    return _lenet(256, num_classes)
+
+
+def lenet45(num_classes: int = 13) -> Classifier:
+    """The same for 1 x 45 x 45 images, whose convolutions leave 16 x 8 x 8 values."""
+    return _lenet(1024, num_classes)
+
+
+def _lenet(flat: int, num_classes: int) -> Classifier:
     features = nn.Sequential(
         nn.Conv2d(1, 6, 5),
         nn.MaxPool2d(2),
@@ -28,9 +43,84 @@ def lenet(num_classes: int = 10) -> Classifier:
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(256, 120),
+        nn.Linear(flat, 120),
         nn.ReLU(),
         nn.Linear(120, 84),
         nn.ReLU(),
     )
     return Classifier(features, nn.Linear(84, num_classes))
+
+
+def symbolnet(num_classes: int = 13) -> Classifier:
+    """SymbolNet for 1 x 45 x 45 images: two 3 x 3 convolutions, then 128 features, with dropout."""
+    features = nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.Dropout(0.25),
+        nn.Flatten(),
+        nn.Linear(64 * 22 * 22, 128),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+    )
+    return Classifier(features, nn.Linear(128, num_classes))
+
+
+def resnet18(num_classes: int = 10) -> Classifier:
+    """ResNet-18 for 3 x 32 x 32 images: torchvision's, with a 3 x 3 first convolution and no first max-pool."""
+    return _resnet([2, 2, 2, 2], 64, num_classes)
+
+
+def resnet_narrow(num_classes: int = 10) -> Classifier:
+    """A ResNet of one block a stage and a quarter of the width, for CPUs."""
+    return _resnet([1, 1, 1, 1], 16, num_classes)
+
+
+def _resnet(blocks: list[int], width: int, num_classes: int) -> Classifier:
+    from nslimb.vision import torchvision
+
+    class Narrow(torchvision.models.resnet.BasicBlock):  # type: ignore[misc]
+        """torchvision's block at a fraction of its width (its ResNet always starts from 64)."""
+
+        def __init__(self, inplanes: int, planes: int, *rest: object, **options: object) -> None:
+            super().__init__(inplanes * width // 64, planes * width // 64, *rest, **options)
+
+    network = torchvision.models.ResNet(torchvision.models.resnet.BasicBlock if width == 64 else Narrow, blocks)
+    network.conv1 = _convolution(3, width, 3, padding=1)
+    network.bn1 = nn.BatchNorm2d(width)
+    network.maxpool = nn.Identity()
+    network.fc = nn.Identity()
+    if width != 64:
+        for stage in (network.layer2, network.layer3, network.layer4):
+            wide_in, wide_out = stage[0].downsample[0].in_channels, stage[0].downsample[0].out_channels
+            stage[0].downsample = nn.Sequential(
+                _convolution(wide_in * width // 64, wide_out * width // 64, 1, stride=2),
+                nn.BatchNorm2d(wide_out * width // 64),
+            )
+    return Classifier(network, nn.Linear(8 * width, num_classes))
+
+
+def _convolution(inside: int, outside: int, size: int, **options: int) -> nn.Conv2d:
+    """A convolution as torchvision's ResNet starts its own."""
+    convolution = nn.Conv2d(inside, outside, size, bias=False, **options)  # type: ignore[arg-type]
+    nn.init.kaiming_normal_(convolution.weight, mode="fan_out", nonlinearity="relu")
+    return convolution
+
+
+NETWORKS: dict[str, Callable[[int], Classifier]] = {
+    "lenet": lenet,
+    "lenet45": lenet45,
+    "symbolnet": symbolnet,
+    "resnet18": resnet18,
+    "resnet-narrow": resnet_narrow,
+}
+
+
+def build(name: str, num_classes: int, seed: int, *purpose: str | int) -> Classifier:
+    """A fresh network whose initial weights depend on the seed and the purpose alone."""
+    if name not in NETWORKS:
+        raise InvalidInput("network", f"one of {', '.join(NETWORKS)}", repr(name))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch_seed(seed, "network", *purpose))
+        return NETWORKS[name](num_classes)

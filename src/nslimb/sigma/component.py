@@ -48,6 +48,7 @@ class Sigma:
         self.name = name
         self.options = dict(options or {})
         self._plans: dict[torch.device, tuple[passes.LayerPlan, ...]] = {}
+        self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
     @classmethod
     def from_function(
@@ -141,10 +142,13 @@ class Sigma:
             raise InvalidInput("labels", expected, f"shape {list(vectors.shape)}")
         check_range("labels", vectors, self.num_classes, expected)
         state = torch.zeros(vectors.shape[:-1], dtype=torch.int64, device=vectors.device)
-        for i, targets in enumerate(self.diagram.targets):
+        if vectors.device not in self._tables:
             # DEAD is -1 and so picks the row added last, from which every label leads to DEAD again.
-            table = np.concatenate([targets, np.full((1, self.num_classes), DEAD)])
-            state = torch.from_numpy(table).to(vectors.device)[state, vectors[..., i]]
+            dead = np.full((1, self.num_classes), DEAD)
+            tables = (np.concatenate([targets, dead]) for targets in self.diagram.targets)
+            self._tables[vectors.device] = tuple(torch.from_numpy(table).to(vectors.device) for table in tables)
+        for i, table in enumerate(self._tables[vectors.device]):
+            state = table[state, vectors[..., i]]
         return state if isinstance(labels, Tensor) else state.numpy()
 
     def preimage_sizes(self) -> tuple[int, ...]:

@@ -1,0 +1,88 @@
+"""Image sources: one uint8 array, labels, a split, and where they come from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nslimb.errors import DataError
+from nslimb.files import digest, folder_aside
+
+Images = NDArray[np.uint8]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSource:
+    """Images [N, H, W] or [N, H, W, 3] with their labels, class names and split; images may be memory-mapped."""
+
+    name: str
+    images: Images
+    labels: IntArray
+    is_test: BoolArray
+    class_names: tuple[str, ...]
+    licence: str
+    origin: str
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.class_names)
+
+    def checksum(self) -> str:
+        """sha256 over pixels, labels and split."""
+        return content_checksum(self.images, self.labels, self.is_test)
+
+
+def content_checksum(images: Images, labels: IntArray, is_test: BoolArray) -> str:
+    """sha256 over pixels, labels and split."""
+    parts = (images, labels.astype("<i8"), is_test.astype(np.uint8))
+    return digest(*(np.ascontiguousarray(part).data for part in parts))
+
+
+def store(source: ImageSource, folder: Path) -> None:
+    """Write a source to ``folder`` as arrays and a description, whole or not at all."""
+    description = {
+        "name": source.name,
+        "class_names": list(source.class_names),
+        "licence": source.licence,
+        "origin": source.origin,
+        "checksum": source.checksum(),
+    }
+    with folder_aside(folder) as aside:
+        np.save(aside / "images.npy", source.images, allow_pickle=False)
+        np.save(aside / "labels.npy", source.labels, allow_pickle=False)
+        np.save(aside / "is_test.npy", source.is_test, allow_pickle=False)
+        (aside / "source.json").write_text(
+            json.dumps(description, indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
+
+
+def open_stored(folder: Path) -> ImageSource:
+    """Open what ``store`` wrote, images memory-mapped; a checksum that does not fit is refused."""
+    try:
+        described = json.loads((folder / "source.json").read_text(encoding="utf-8"))
+        images = np.load(folder / "images.npy", mmap_mode="c", allow_pickle=False)
+        labels = np.load(folder / "labels.npy", allow_pickle=False)
+        is_test = np.load(folder / "is_test.npy", allow_pickle=False)
+        source = ImageSource(
+            name=described["name"],
+            images=images,
+            labels=labels,
+            is_test=is_test,
+            class_names=tuple(described["class_names"]),
+            licence=described["licence"],
+            origin=described["origin"],
+        )
+        found = source.checksum()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}: cannot be read ({error}); remove the folder and fetch the source again") from error
+    if found != described["checksum"]:
+        raise DataError(
+            f"{folder}: expected checksum {described['checksum']}, got {found}; remove the folder and fetch it again"
+        )
+    return source

@@ -1,0 +1,313 @@
+"""One training loop for all methods: readable from top to bottom, resumable to the bit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nslimb.checks import check_count
+from nslimb.data.pixels import flip_and_crop, normalise
+from nslimb.data.samples import Samples
+from nslimb.errors import DataError, InvalidInput, TrainingFailed
+from nslimb.files import digest, written_aside
+from nslimb.learning.methods import Batch, Method
+from nslimb.learning.progress import EpochLog
+from nslimb.networks import Classifier, build
+from nslimb.seeds import torch_generator, torch_seed
+from nslimb.sigma.component import Sigma
+
+_EVALUATION_BATCH = 2048
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the defaults are the paper's."""
+
+    network: str = "lenet"
+    epochs: int = 100
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    seed: int = 1
+    device: str = "auto"
+    mixed_precision: bool = False
+    compile: bool = False
+
+
+class TestSet(NamedTuple):
+    """Test images and gold labels, for a column of the history and nothing else."""
+
+    indices: np.ndarray[Any, np.dtype[np.int64]]
+    labels: np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Trained(NamedTuple):
+    """A trained network with its method, and the history, one row an epoch."""
+
+    network: Classifier
+    method: Method
+    history: list[dict[str, Any]]
+
+
+def train(
+    images: np.ndarray[Any, np.dtype[np.uint8]],
+    samples: Samples,
+    sigma: Sigma,
+    method: Method,
+    settings: Settings,
+    folder: Path,
+    *,
+    test: TestSet | None = None,
+    start_from: Path | None = None,
+    description: str = "training",
+) -> Trained:
+    """Train on weak samples; ``folder`` gets history.csv and a checkpoint as it goes, model.pt at the end.
+
+    A checkpoint in ``folder`` is resumed, and ends in the same weights to the bit as a run without interruption; one of
+    another configuration is refused. ``start_from`` is a model.pt whose weights to begin with.
+    """
+    _check(settings, samples)
+    device = _device(settings.device)
+    pixels = torch.from_numpy(images).to(device)
+    tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
+    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels)
+    if start_from is not None:
+        network.load_state_dict(load_weights(start_from)["network"])
+    optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+    features = _features(network, settings)
+    fingerprint = _fingerprint(settings, samples, sigma, method, start_from)
+    history = _resume(folder, fingerprint, network, optimizer, method)
+    total = method.pre_epochs + settings.epochs
+    with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
+        for epoch in range(len(history), total):
+            began = time.perf_counter()
+            loss, right = _run_epoch(network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch)
+            seconds = time.perf_counter() - began
+            row = {
+                "epoch": epoch + 1,
+                "phase": "pre-estimation" if epoch < method.pre_epochs else "training",
+                "loss": loss,
+                "train_weak_accuracy": right / len(tuples),
+                **_look(network, method, sigma, pixels, samples, test),
+                "ratios": "" if method.ratios is None else json.dumps(np.round(method.ratios.tolist(), 6).tolist()),
+                "seconds": round(seconds, 4),
+            }
+            history.append(row)
+            if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
+                network = _fresh(settings, sigma, "final", device, pixels)
+                features = _features(network, settings)
+                optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+            _save(folder, fingerprint, network, optimizer, method, history)
+            log.epoch(row)
+    with written_aside(folder / "model.pt") as aside:
+        torch.save({"network": network.state_dict(), "method": method.state_dict()}, aside)
+    (folder / "checkpoint.pt").unlink(missing_ok=True)
+    return Trained(network.eval(), method, history)
+
+
+def _run_epoch(
+    network: Classifier,
+    run: Callable[[Tensor], Tensor],
+    optimizer: torch.optim.Optimizer,
+    method: Method,
+    sigma: Sigma,
+    pixels: Tensor,
+    tuples: Tensor,
+    weak: Tensor,
+    settings: Settings,
+    epoch: int,
+) -> tuple[float, float]:
+    """One pass over the samples; the mean loss and the number of samples whose weak label was predicted."""
+    torch.manual_seed(torch_seed(settings.seed, "epoch", epoch))  # dropout
+    augmentation = torch_generator(settings.seed, "augmentation", epoch)
+    order = torch.randperm(len(tuples), generator=torch_generator(settings.seed, "shuffle", epoch)).to(pixels.device)
+    network.train()
+    losses: list[Tensor] = []
+    right = torch.zeros((), dtype=torch.int64, device=pixels.device)
+    for rows in order.split(settings.batch_size):
+        taken = pixels[tuples[rows].flatten()]
+        if taken.dim() == 4:
+            taken = flip_and_crop(taken, augmentation)
+        with torch.autocast(pixels.device.type) if settings.mixed_precision else nullcontext():
+            features = run(normalise(taken))
+            logits = network.head(features)
+        shape = tuples[rows].shape
+        batch = Batch(
+            logits=logits.float().view(*shape, -1),
+            features=features.float().view(*shape, -1),
+            weak=weak[rows],
+            rows=rows,
+            head=network.head,
+        )
+        loss = method.loss(batch).mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach() * len(rows))
+        right += (sigma.apply(batch.logits.detach().argmax(-1)) == batch.weak).sum()
+    per_batch = torch.stack(losses).tolist()  # the one wait for the device
+    _refuse_nan(per_batch, network, epoch)
+    return sum(per_batch) / len(tuples), float(right)
+
+
+def _refuse_nan(per_batch: list[float], network: nn.Module, epoch: int) -> None:
+    for number, value in enumerate(per_batch, start=1):
+        if not np.isfinite(value):
+            raise TrainingFailed(
+                f"training: the loss is {value} in epoch {epoch + 1}, batch {number}; the last whole epoch is kept. "
+                "Lower the learning rate, or look at the scores of that batch"
+            )
+    for name, weights in network.named_parameters():
+        if not bool(torch.isfinite(weights).all()):
+            raise TrainingFailed(f"training: {name} is not finite after epoch {epoch + 1}, batch {len(per_batch)}")
+
+
+@torch.no_grad()
+def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any) -> Tensor:
+    """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode."""
+    wanted = torch.as_tensor(indices, device=pixels.device)
+    distinct, place = wanted.unique(return_inverse=True)
+    network.eval()
+    logits = [network(normalise(pixels[part])) for part in distinct.split(_EVALUATION_BATCH)]
+    scores = method.debias(torch.cat(logits), network.head).log_softmax(-1)
+    return scores[place]
+
+
+def _look(
+    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: TestSet | None
+) -> dict[str, Any]:
+    """Weak accuracy on the validation samples, and accuracy on the test images for the record."""
+    seen = sigma.apply(predict(network, method, pixels, samples.validation).argmax(-1)).cpu().numpy()
+    row: dict[str, Any] = {
+        "validation_weak_accuracy": float(np.mean(seen == samples.validation_weak)),
+        "test_accuracy": "",
+    }
+    if test is not None:
+        predicted = predict(network, method, pixels, test.indices).argmax(-1).cpu().numpy()
+        row["test_accuracy"] = float(np.mean(predicted == test.labels))
+    return row
+
+
+def _fresh(settings: Settings, sigma: Sigma, phase: str, device: torch.device, pixels: Tensor) -> Classifier:
+    """A new network, checked to take these images and to give a logit for each class."""
+    network = build(settings.network, sigma.num_classes, settings.seed, phase).to(device)
+    try:
+        with torch.no_grad():
+            logits = network.eval()(normalise(pixels[:1]))
+    except RuntimeError as error:
+        expected = f"a network for images {list(pixels.shape[1:])}"
+        raise InvalidInput("network", expected, f"{settings.network}, which fails on them ({error})") from error
+    if logits.shape[-1] != sigma.num_classes:
+        given = f"{settings.network} with {logits.shape[-1]}"
+        raise InvalidInput("network", f"one output for each of {sigma.num_classes} classes", given)
+    return network
+
+
+def _check(settings: Settings, samples: Samples) -> None:
+    for name in ("epochs", "batch_size"):
+        check_count(name, getattr(settings, name))
+    if not 0 < settings.learning_rate < float("inf"):
+        raise InvalidInput("learning_rate", "a number above 0", settings.learning_rate)
+    if len(samples.train) == 0:
+        raise InvalidInput("samples", "at least one training sample", "none")
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise InvalidInput("device", "'auto', 'cpu', 'cuda' or another device of torch", repr(name)) from error
+
+
+def _features(network: Classifier, settings: Settings) -> Callable[[Tensor], Tensor]:
+    """The features' forward pass, compiled where asked for; the network itself stays as it is."""
+    return torch.compile(network.features) if settings.compile else network.features
+
+
+def _fingerprint(settings: Settings, samples: Samples, sigma: Sigma, method: Method, start_from: Path | None) -> str:
+    """What must be equal for a checkpoint to be resumed."""
+    described = json.dumps(
+        [asdict(settings), repr(sigma), type(method).__name__, sorted(_simple(vars(method)).items()), str(start_from)],
+        default=str,
+    )
+    return digest(described.encode(), samples.train.tobytes(), samples.train_weak.tobytes())
+
+
+def _simple(values: dict[str, Any]) -> dict[str, Any]:
+    """The settings among a method's attributes, without what changes from epoch to epoch."""
+    kept = {key: value for key, value in values.items() if isinstance(value, (str, int, float, bool, type(None)))}
+    kept.pop("epochs_done", None)
+    nested = values.get("semantic")
+    return kept if nested is None else {**kept, "semantic": sorted(_simple(vars(nested)).items())}
+
+
+def _save(
+    folder: Path,
+    fingerprint: str,
+    network: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    method: Method,
+    history: list[dict[str, Any]],
+) -> None:
+    """The checkpoint, then the history: whole files, one after the other."""
+    with written_aside(folder / "checkpoint.pt") as aside:
+        state = {
+            "fingerprint": fingerprint,
+            "network": network.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "method": method.state_dict(),
+            "history": json.dumps(history),
+        }
+        torch.save(state, aside)
+    write_history(folder / "history.csv", history)
+
+
+def write_history(path: Path, history: Iterable[dict[str, Any]]) -> None:
+    """One row an epoch."""
+    rows = list(history)
+    with written_aside(path) as aside, aside.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _resume(
+    folder: Path, fingerprint: str, network: nn.Module, optimizer: torch.optim.Optimizer, method: Method
+) -> list[dict[str, Any]]:
+    """Take up a checkpoint in ``folder``; the history so far, empty where there is none."""
+    path = folder / "checkpoint.pt"
+    if not path.exists():
+        return []
+    state = load_weights(path)
+    if state.get("fingerprint") != fingerprint:
+        raise DataError(
+            f"{path}: expected a checkpoint of this configuration, got one of another (settings, samples, sigma or "
+            "method); remove it to start anew, or train into another folder"
+        )
+    network.load_state_dict(state["network"])
+    optimizer.load_state_dict(state["optimizer"])
+    method.load_state_dict(state["method"])
+    history: list[dict[str, Any]] = json.loads(state["history"])
+    return history
+
+
+def load_weights(path: Path) -> dict[str, Any]:
+    """A .pt file of tensors and plain values; anything else in it is refused, not executed."""
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        first = str(error).strip().splitlines()[0]
+        raise DataError(f"{path}: cannot be read as weights ({first}); remove it and train again") from error
+    return state
