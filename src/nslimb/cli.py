@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,6 +52,63 @@ def main(
     """Find, measure and cure learning imbalances in neurosymbolic learning."""
 
 
+data_app = typer.Typer(help="Fetch and list image sources.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+_FOLDER = typer.Option(help="The data folder.")
+
+
+@data_app.command("fetch")
+def data_fetch(
+    names: Annotated[
+        list[str], typer.Argument(help="Sources, for example: mnist cifar10 (nslimb data list shows all).")
+    ],
+    folder: Annotated[Path, _FOLDER] = Path("data"),
+) -> None:
+    """Get image sources into the data folder and verify them; what is there already is only verified."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from nslimb.data import fetch
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    lines = []
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task("fetching", total=len(names))
+        for name in names:
+            progress.update(task, description=f"fetching {name}")
+            with _told_plainly():
+                source = fetch(name, folder)
+            lines.append(
+                f"{name}: {len(source.images):,} images from {source.origin}, sha256 {source.checksum()[:16]}..."
+            )
+            progress.advance(task)
+    typer.echo("\n".join(lines))
+
+
+@data_app.command("list")
+def data_list(folder: Annotated[Path, _FOLDER] = Path("data")) -> None:
+    """Show every image source and whether it can be used without a download."""
+    from nslimb.data import SOURCES, available
+
+    ready = available(folder)
+    table = Table(title=f"image sources, data folder {folder}", title_justify="left")
+    for column in ("source", "ready", "what it is"):
+        table.add_column(column)
+    for name, entry in SOURCES.items():
+        table.add_row(name, "yes" if ready[name] else "no", entry.about)
+    Console().print(table)
+
+
+@contextmanager
+def _told_plainly() -> Iterator[None]:
+    """An error of nslimb's own as one message, without a traceback."""
+    try:
+        yield
+    except NslimbError as error:
+        typer.echo(f"nslimb: {error}", err=True)
+        raise typer.Exit(2) from error
+
+
 @app.command()
 def diagnose(
     benchmark: Annotated[Benchmark, typer.Argument(help="Which built-in sigma to look at.")],
@@ -65,11 +125,8 @@ def diagnose(
     rows: Annotated[int, typer.Option(min=1, help="Show at most this many weak labels.")] = 40,
 ) -> None:
     """Show what sigma hides: the size and probability of every weak label's pre-image, for uniform hidden labels."""
-    try:
+    with _told_plainly():
         sigma = _build(benchmark, arity, left_to_right)
-    except NslimbError as error:
-        typer.echo(f"nslimb: {error}", err=True)
-        raise typer.Exit(2) from error
     _print_preimages(sigma, samples, rows)
 
 

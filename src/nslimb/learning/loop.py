@@ -44,7 +44,7 @@ class Settings:
     compile: bool = False
 
 
-class TestSet(NamedTuple):
+class Record(NamedTuple):
     """Test images and gold labels, for a column of the history and nothing else."""
 
     indices: np.ndarray[Any, np.dtype[np.int64]]
@@ -67,7 +67,7 @@ def train(
     settings: Settings,
     folder: Path,
     *,
-    test: TestSet | None = None,
+    test: Record | None = None,
     start_from: Path | None = None,
     description: str = "training",
 ) -> Trained:
@@ -184,7 +184,7 @@ def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any) -
 
 
 def _look(
-    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: TestSet | None
+    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: Record | None
 ) -> dict[str, Any]:
     """Weak accuracy on the validation samples, and accuracy on the test images for the record."""
     seen = sigma.apply(predict(network, method, pixels, samples.validation).argmax(-1)).cpu().numpy()

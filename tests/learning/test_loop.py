@@ -1,0 +1,315 @@
+"""Methods and the training loop on small real runs."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import nslimb
+from nslimb import Sigma
+from nslimb.data import ImageSource, Samples, draw_samples
+from nslimb.data.pixels import flip_and_crop, normalise
+from nslimb.data.samples import Gold
+from nslimb.errors import DataError, InvalidInput, TrainingFailed
+from nslimb.learning.loop import Record, Settings, Trained, load_weights, predict, train
+from nslimb.learning.methods import METHODS, Batch, Method, Pseudolabelling, make_method
+from nslimb.networks import NETWORKS, build
+
+SIGMA = nslimb.sigma.maximum(2, num_classes=4)
+
+
+def bars(per_class: int = 60, classes: int = 4) -> ImageSource:
+    """Images of 28 x 28 with a noisy bar whose place tells the class: learned in a few epochs."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(per_class * classes) % classes
+    images = rng.integers(60, size=(len(labels), 28, 28), dtype=np.uint8)
+    for image, label in zip(images, labels, strict=True):
+        image[3 + 6 * label : 7 + 6 * label] += 150
+    names = tuple(map(str, range(classes)))
+    return ImageSource("bars", images, labels, rng.random(len(labels)) < 0.3, names, "-", "drawn")
+
+
+SOURCE = bars()
+
+
+def draw(sigma: Sigma = SIGMA, number: int = 120) -> tuple[Samples, Gold]:
+    return draw_samples(SOURCE, sigma, number, seed=1, validation=40)
+
+
+def run(folder: Path, name: str = "sl", epochs: int = 3, **options: Any) -> Trained:
+    samples, gold = draw()
+    ratios = np.full(4, 0.25)
+    method = make_method(
+        name, SIGMA, estimated_ratios=ratios, gold_ratios=gold.ratios, gold_labels=gold.train, pre_epochs=2, **options
+    )
+    settings = Settings(epochs=epochs, batch_size=16)
+    return train(SOURCE.images, samples, SIGMA, method, settings, folder, test=Record(samples.test, gold.test))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_learns_the_bars(tmp_path: Path, name: str) -> None:
+    trained = run(tmp_path, name, epochs=8)
+    samples, gold = draw()
+    scores = predict(trained.network, trained.method, torch.from_numpy(SOURCE.images), samples.test)
+    accuracy = (scores.argmax(-1).numpy() == gold.test).mean()
+    assert accuracy > 0.9, trained.history
+    assert trained.method.oracle == (name in ("ilp-gold", "supervised"))
+    rows = list(csv.DictReader((tmp_path / "history.csv").read_text().splitlines()))
+    assert len(rows) == 8 + trained.method.pre_epochs
+    assert float(rows[-1]["test_accuracy"]) == pytest.approx(accuracy)
+    assert float(rows[-1]["validation_weak_accuracy"]) > 0.85
+    assert bool(rows[-1]["ratios"]) == name.startswith("ilp")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.csv", "model.pt"]
+
+
+def test_the_window_restarts_the_network_after_the_pre_estimation(tmp_path: Path) -> None:
+    trained = run(tmp_path, "ilp-emp", epochs=2)
+    phases = [row["phase"] for row in trained.history]
+    assert phases == ["pre-estimation", "pre-estimation", "training", "training"]
+    assert trained.history[2]["loss"] > trained.history[1]["loss"]
+    assert isinstance(trained.method, Pseudolabelling)
+    assert trained.method.window is not None
+    assert trained.method.window.updates == 4
+
+
+def weights_of(folder: Path) -> dict[str, torch.Tensor]:
+    return load_weights(folder / "model.pt")["network"]
+
+
+def assert_same_weights(a: Path, b: Path) -> None:
+    first, second = weights_of(a), weights_of(b)
+    assert all(torch.equal(first[key], second[key]) for key in first)
+
+
+@pytest.mark.parametrize("name", ["sl", "records", "ilp-emp", "ilp-alg1"])
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path: Path, name: str) -> None:
+    """A real process, killed without warning in the middle of an epoch, then run again."""
+    run(tmp_path / "whole", name, epochs=4)
+    code = f"""
+        import os, signal, sys
+        sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parent.parent)]!r}
+        import test_loop
+        from nslimb.learning import loop
+        original, calls = loop.normalise, [0]
+        def normalise(images):
+            calls[0] += 1
+            if len(sys.argv) > 1 and calls[0] == int(sys.argv[1]):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return original(images)
+        loop.normalise = normalise
+        test_loop.run(test_loop.Path({str(tmp_path / "cut")!r}), {name!r}, epochs=4)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    killed = subprocess.run([*command, "27"], env=environment, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "cut" / "checkpoint.pt").exists()
+    assert not (tmp_path / "cut" / "model.pt").exists()
+    subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert_same_weights(tmp_path / "whole", tmp_path / "cut")
+    lines = [(tmp_path / part / "history.csv").read_text().splitlines() for part in ("whole", "cut")]
+    without_seconds = [[line.rsplit(",", 1)[0] for line in part] for part in lines]
+    assert without_seconds[0] == without_seconds[1]
+
+
+def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
+    run(tmp_path / "a")
+    torch.randn(100)  # whatever else uses torch's own generator
+    run(tmp_path / "b")
+    assert_same_weights(tmp_path / "a", tmp_path / "b")
+
+
+def test_training_leaves_torchs_generator_alone(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.randn(3)
+    torch.manual_seed(5)
+    run(tmp_path, epochs=1)
+    assert torch.equal(torch.randn(3), expected)
+
+
+def test_training_never_sees_gold_labels(tmp_path: Path) -> None:
+    """The same run with all labels of the source set to nonsense after the samples are drawn."""
+    run(tmp_path / "a")
+    samples, _ = draw()
+    settings = Settings(epochs=3, batch_size=16)
+    train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / "b")
+    assert_same_weights(tmp_path / "a", tmp_path / "b")
+
+
+def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> None:
+    samples, _ = draw()
+
+    class Stops(Method):
+        def loss(self, batch: Batch) -> torch.Tensor:
+            return batch.logits.sum(dim=(1, 2))
+
+        def end_epoch(self, epoch: int, predict: Any) -> bool:  # noqa: ARG002
+            if epoch == 1:
+                raise KeyboardInterrupt
+            return False
+
+    with pytest.raises(KeyboardInterrupt):
+        train(SOURCE.images, samples, SIGMA, Stops(), Settings(epochs=3, batch_size=16), tmp_path)
+    assert (tmp_path / "checkpoint.pt").exists()
+    with pytest.raises(
+        DataError, match=r"checkpoint\.pt: expected a checkpoint of this configuration, got one of another"
+    ):
+        run(tmp_path)
+
+
+def test_a_broken_or_malicious_checkpoint_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.pt").write_bytes(b"not a checkpoint")
+    with pytest.raises(DataError, match=r"checkpoint\.pt: cannot be read as weights"):
+        run(tmp_path)
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.mkdir, (str(tmp_path / "owned"),)
+
+    torch.save({"network": Evil()}, tmp_path / "checkpoint.pt")
+    with pytest.raises(DataError, match="cannot be read as weights"):
+        run(tmp_path)
+    assert not (tmp_path / "owned").exists()
+
+
+def test_nan_stops_the_run_and_says_where(tmp_path: Path) -> None:
+    samples, _ = draw()
+
+    class Breaks(Method):
+        calls = 0
+
+        def loss(self, batch: Batch) -> torch.Tensor:
+            self.calls += 1
+            return batch.logits.sum(dim=(1, 2)) * (float("nan") if self.calls == 11 else 1.0)
+
+    with pytest.raises(TrainingFailed, match=r"the loss is nan in epoch 2, batch 3; the last whole epoch is kept"):
+        train(SOURCE.images, samples, SIGMA, Breaks(), Settings(epochs=5, batch_size=16), tmp_path)
+    assert len((tmp_path / "history.csv").read_text().splitlines()) == 2
+
+
+def test_an_ilp_run_may_start_from_another_model_or_warm_up(tmp_path: Path) -> None:
+    run(tmp_path / "sl", epochs=6)
+    samples, gold = draw()
+    method = make_method("ilp-gold", SIGMA, gold_ratios=gold.ratios)
+    settings = Settings(epochs=1, batch_size=16)
+    started = train(
+        SOURCE.images, samples, SIGMA, method, settings, tmp_path / "b", start_from=tmp_path / "sl" / "model.pt"
+    )
+    assert started.history[0]["train_weak_accuracy"] > 0.9
+    warmed = run(tmp_path / "c", "ilp-alg1", epochs=2, warm_up=2)
+    plain = run(tmp_path / "d", "sl", epochs=2)
+    assert [row["loss"] for row in warmed.history] == [row["loss"] for row in plain.history]
+
+
+def test_mixed_precision_runs(tmp_path: Path) -> None:
+    samples, _ = draw()
+    settings = Settings(epochs=1, batch_size=16, mixed_precision=True)
+    trained = train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path)
+    assert np.isfinite(trained.history[0]["loss"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "epochs: expected an integer of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size: expected an integer of at least 1, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate: expected a number above 0"),
+        (
+            {"network": "alexnet"},
+            "network: expected one of lenet, lenet45, symbolnet, resnet18, resnet-narrow, got 'alexnet'",
+        ),
+        ({"network": "symbolnet"}, r"network: expected a network for images \[28, 28\], got symbolnet, which fails"),
+        ({"device": "abacus"}, "device: expected 'auto', 'cpu', 'cuda' or another device of torch, got 'abacus'"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    samples, _ = draw()
+    with pytest.raises(InvalidInput, match=message):
+        train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), Settings(**options), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_network_with_the_wrong_number_of_outputs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NETWORKS, "lenet", lambda _: nslimb.networks.lenet(7))  # type: ignore[attr-defined]
+    samples, _ = draw()
+    with pytest.raises(InvalidInput, match="network: expected one output for each of 4 classes, got lenet with 7"):
+        train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), Settings(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("adam", "method: expected one of sl, records, ilp-emp, ilp-alg1, ilp-gold, supervised, got 'adam'"),
+        ("ilp-alg1", "estimated_ratios: expected ratios for ilp-alg1"),
+        ("ilp-gold", "gold_ratios: expected ratios for ilp-gold"),
+        ("supervised", "gold_labels: expected the gold labels"),
+    ],
+)
+def test_methods_say_what_they_need(name: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        make_method(name, SIGMA)
+
+
+def test_hwf_windows_keep_positions_apart() -> None:
+    method = make_method("ilp-emp", nslimb.sigma.formula(3))
+    assert method.ratios is not None
+    assert method.ratios.shape == (3, 13)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "features"),
+    [
+        ("lenet", (28, 28), 84),
+        ("lenet45", (45, 45), 84),
+        ("symbolnet", (45, 45), 128),
+        ("resnet18", (32, 32, 3), 512),
+        ("resnet-narrow", (32, 32, 3), 128),
+    ],
+)
+def test_networks_expose_features_and_head(name: str, shape: tuple[int, ...], features: int) -> None:
+    network = build(name, 13, seed=1).eval()
+    images = normalise(torch.randint(256, (2, *shape), dtype=torch.uint8))
+    found = network.features(images)
+    assert found.shape == (2, features)
+    torch.testing.assert_close(network.head(found), network(images))
+    assert network(images).shape == (2, 13)
+    again = build(name, 13, seed=1)
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), again.parameters(), strict=True))
+    other = next(iter(build(name, 13, seed=2).parameters()))
+    assert not torch.equal(next(iter(network.parameters())), other)
+
+
+def test_resnet_18_has_the_usual_size() -> None:
+    assert sum(weights.numel() for weights in build("resnet18", 10, 1).parameters()) == 11_173_962
+
+
+def test_pixels_are_scaled() -> None:
+    grey = normalise(torch.tensor([[[0, 255]]], dtype=torch.uint8))
+    assert grey.tolist() == [[[[-1.0, 1.0]]]]
+    colour = normalise(torch.full((1, 1, 1, 3), 128, dtype=torch.uint8))
+    expected = (128 / 255 - torch.tensor([0.4914, 0.4822, 0.4465])) / torch.tensor([0.2470, 0.2435, 0.2616])
+    torch.testing.assert_close(colour.flatten(), expected)
+
+
+def test_augmentation_flips_and_shifts_each_image_by_itself() -> None:
+    images = (
+        torch.arange(1, 32 * 32 * 3 + 1).remainder(251).add(1).to(torch.uint8).view(1, 32, 32, 3).repeat(64, 1, 1, 1)
+    )
+    augmented = flip_and_crop(images, torch.Generator().manual_seed(0))
+    assert augmented.shape == images.shape
+    assert len(augmented.flatten(1).unique(dim=0)) > 40
+    framed = torch.nn.functional.pad(images[0], (0, 0, 4, 4, 4, 4))
+    both = (framed, framed.flip(1))
+    for image in augmented:
+        crops = (frame[t : t + 32, left : left + 32] for frame in both for t in range(9) for left in range(9))
+        assert any(torch.equal(image, crop) for crop in crops)
