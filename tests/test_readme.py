@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+import pytest
+
+README = Path(__file__).resolve().parent.parent / "README.md"
 
 
-def test_the_ten_lines_run() -> None:
+def test_the_code_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert blocks
     for block in blocks:

@@ -1,0 +1,52 @@
+"""Cost of a training epoch with each loss against supervised training on the same images."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from measure import Claim, report
+
+import nslimb
+from nslimb.data import draw_samples, load
+from nslimb.learning.loop import Settings, train
+from nslimb.learning.methods import make_method
+
+EPOCHS = 5
+
+
+def epoch_seconds(folder: Path, arity: int) -> dict[str, float]:
+    """Median seconds of an epoch of each method; the methods take turns, one run each, twice."""
+    source = load("mnist5k", folder)
+    sigma = nslimb.sigma.maximum(arity)
+    samples, gold = draw_samples(source, sigma, 3000, seed=1)
+    times: dict[str, list[float]] = {}
+    for turn in range(2):
+        for name in ("supervised", "sl", "ilp-alg1"):
+            method = make_method(name, sigma, estimated_ratios=np.full(10, 0.1), gold_labels=gold.train)
+            done = train(
+                source.images, samples, sigma, method, Settings(epochs=EPOCHS), folder / f"{name}-{arity}-{turn}"
+            )
+            times.setdefault(name, []).extend(row["seconds"] for row in done.history)
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = epoch_seconds(Path(folder), 3)
+    base = seconds["supervised"]
+    claims = [
+        Claim(
+            f"MAX-3: an epoch of {name} / supervised",
+            seconds[name] / base,
+            limit,
+            f"{seconds[name]:.2f} s / {base:.2f} s",
+        )
+        for name, limit in (("sl", 1.25), ("ilp-alg1", 2.5))
+    ]
+    report("training, LeNet, 3,000 samples, one thread", claims)
+
+
+if __name__ == "__main__":
+    main()
