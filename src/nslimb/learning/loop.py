@@ -23,6 +23,7 @@ from nslimb.errors import DataError, InvalidInput, TrainingFailed
 from nslimb.files import digest, written_aside
 from nslimb.learning.methods import Batch, Method
 from nslimb.learning.progress import EpochLog
+from nslimb.metrics import confusion_matrix
 from nslimb.networks import Classifier, build
 from nslimb.seeds import torch_generator, torch_seed
 from nslimb.sigma.component import Sigma
@@ -191,10 +192,14 @@ def _look(
     row: dict[str, Any] = {
         "validation_weak_accuracy": float(np.mean(seen == samples.validation_weak)),
         "test_accuracy": "",
+        "test_class_accuracy": "",
     }
     if test is not None:
         predicted = predict(network, method, pixels, test.indices).argmax(-1).cpu().numpy()
         row["test_accuracy"] = float(np.mean(predicted == test.labels))
+        matrix = confusion_matrix(test.labels, predicted, sigma.num_classes)
+        recall = np.diag(matrix) / np.maximum(matrix.sum(axis=1), 1)
+        row["test_class_accuracy"] = json.dumps(np.round(recall, 4).tolist())
     return row
 
 

@@ -1,0 +1,27 @@
+# From a grid of (benchmark, M, rho, seed) to tables, figures, a report and tracked runs.
+#   snakemake --cores 2                                            the paper's whole grid (config/config.yaml)
+#   snakemake --cores 2 --configfile config/quick.yaml             minutes, no download
+#   snakemake --cores 2 results/benchmark=max/M=3/rho=50/seed=1/train=sl/metrics.json     one run
+from snakemake.utils import min_version
+
+min_version("9.10")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/track.smk"
+
+
+rule all:
+    """Everything: tables, figures, tracked runs."""
+    default_target: True
+    input:
+        table_files(),
+        figure_files(),
+        tracked_files(),

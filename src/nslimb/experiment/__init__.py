@@ -1,0 +1,1 @@
+"""From a grid of cells to tables, figures and tracked runs."""

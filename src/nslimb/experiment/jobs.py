@@ -1,0 +1,193 @@
+"""What each job of the workflow does, as functions of a configuration, a cell and paths."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+
+from nslimb.adjustment.evaluation import evaluate_adjustments
+from nslimb.data.catalogue import load
+from nslimb.data.samples import draw_samples, load_gold, load_samples, save
+from nslimb.data.source import ImageSource
+from nslimb.errors import DataError
+from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
+from nslimb.experiment.config import Config
+from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
+from nslimb.files import written_aside
+from nslimb.learning.loop import Record, Settings, load_weights, predict, train
+from nslimb.learning.methods import Method, make_method
+from nslimb.marginals import NotIdentified, estimate_marginal
+from nslimb.metrics import kullback_leibler, total_variation
+from nslimb.networks import build
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON, whole or not at all."""
+    with written_aside(path) as aside:
+        aside.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """JSON, or an error that names the file and the remedy."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error
+
+
+def _source(config: Config, cell: Cell) -> ImageSource:
+    return load(settings_of(config, cell.benchmark).source, config.data, config.hwf_path)
+
+
+def make_samples(config: Config, cell: Cell, samples: Path, gold: Path) -> None:
+    """Draw a cell's weak samples; gold labels go to a file of their own."""
+    settings = settings_of(config, cell.benchmark)
+    drawn, hidden = draw_samples(
+        _source(config, cell),
+        sigma_of(config, cell.benchmark, cell.M),
+        settings.samples,
+        int(cell.seed),
+        rho=float(cell.rho),
+        validation=config.validation,
+        **tail_of(cell.benchmark),
+    )
+    save(drawn, samples)
+    save(hidden, gold)
+
+
+def make_marginals(config: Config, cell: Cell, samples: Path, marginals: Path) -> None:
+    """Algorithm 1 on a cell's weak labels."""
+    began = time.perf_counter()
+    sigma = sigma_of(config, cell.benchmark, cell.M)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotIdentified)  # it is in the file
+        found = estimate_marginal(load_samples(samples).train_weak, sigma, groups_of(cell.benchmark, cell.M))
+    content = {
+        "ratios": found.ratios.tolist(),
+        "log_likelihood": found.log_likelihood,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "not_identified": list(found.flat_classes),
+        "seconds": time.perf_counter() - began,
+    }
+    write_json(marginals, content)
+
+
+def _method(config: Config, cell: Cell, name: str, folder: Path, ratios: Any) -> Method:
+    """The method; gold labels are opened for oracles alone."""
+    options = method_options(config, cell.benchmark)
+    if name in ("ilp-gold", "supervised"):
+        gold = load_gold(folder / "gold.npz")
+        options |= {"gold_ratios": gold.ratios, "gold_labels": gold.train}
+    return make_method(name, sigma_of(config, cell.benchmark, cell.M), estimated_ratios=ratios, **options)
+
+
+def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
+    """Train one method on one cell: history.csv, model.pt and run.yaml in ``folder``/train=method."""
+    began = time.perf_counter()
+    torch.set_num_threads(config.training.threads)
+    source, samples = _source(config, cell), load_samples(folder / "samples.npz")
+    gold = load_gold(folder / "gold.npz")  # test labels, for a column of the history
+    ratios = read_json(folder / "marginals.json")["ratios"]
+    settings = Settings(
+        network=settings_of(config, cell.benchmark).network,
+        epochs=config.training.epochs,
+        batch_size=config.training.batch_size,
+        learning_rate=config.training.learning_rate,
+        seed=int(cell.seed),
+        device=config.training.device,
+    )
+    into = folder / f"train={method}"
+    trained = train(
+        source.images,
+        samples,
+        sigma_of(config, cell.benchmark, cell.M),
+        _method(config, cell, method, folder, ratios),
+        settings,
+        into,
+        test=Record(samples.test, gold.test),
+        description=f"{cell.path}/train={method}",
+    )
+    described = {
+        "cell": vars(cell),
+        "method": method,
+        "oracle": trained.method.oracle,
+        "protocol": config.protocol,
+        "grid": config.name,
+        "source": {"name": source.name, "origin": source.origin, "checksum": source.checksum()},
+        "settings": {**vars(settings), **method_options(config, cell.benchmark), "samples": len(samples.train)},
+        "device": str(next(trained.network.parameters()).device),
+        "versions": versions(),
+        "environment": job_environment(),
+        "code": code_digest("train"),
+        "commit": git_commit(),
+        "seconds": {
+            "training": round(sum(row["seconds"] for row in trained.history), 3),
+            "job": round(time.perf_counter() - began, 3),
+        },
+    }
+    with written_aside(into / "run.yaml") as aside:
+        aside.write_text(yaml.safe_dump(described, sort_keys=False, allow_unicode=True))
+
+
+def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
+    """Metrics of a trained model before and after each adjustment: metrics.json."""
+    began = time.perf_counter()
+    torch.set_num_threads(config.training.threads)
+    source, samples, gold = _source(config, cell), load_samples(folder / "samples.npz"), load_gold(folder / "gold.npz")
+    sigma = sigma_of(config, cell.benchmark, cell.M)
+    ratios = np.asarray(read_json(folder / "marginals.json")["ratios"])
+    into = folder / f"train={method}"
+    stored = load_weights(into / "model.pt")
+    network = build(settings_of(config, cell.benchmark).network, sigma.num_classes, int(cell.seed))
+    network.load_state_dict(stored["network"])
+    made = _method(config, cell, method, folder, ratios)
+    made.load_state_dict(stored["method"])
+    pixels = torch.from_numpy(source.images)
+    metrics = evaluate_adjustments(
+        predict(network, made, pixels, samples.test),
+        gold.test,
+        predict(network, made, pixels, samples.validation),
+        samples.validation_weak,
+        sigma,
+        ratios,
+    )
+    distances = {
+        "total_variation": total_variation(ratios, gold.ratios),
+        "kullback_leibler": kullback_leibler(gold.ratios, ratios),
+        "estimated": ratios.tolist(),
+        "true": gold.ratios.tolist(),
+    }
+    content = {
+        "source": source.name,
+        "adjustments": metrics,
+        "ratios": distances,
+        "seconds": time.perf_counter() - began,
+    }
+    write_json(into / "metrics.json", content)
+
+
+def time_epoch(config: Config, benchmark: str, arity: str, batch: int, out: Path) -> None:
+    """Minutes an epoch of SL and LP with the configuration's protocol, extrapolated from a few batches."""
+    torch.set_num_threads(config.training.threads)
+    number = config.runtime.max_samples if benchmark == "max" else config.runtime.sum_samples
+    settings = settings_of(config, benchmark)
+    source, sigma = load(settings.source, config.data, config.hwf_path), sigma_of(config, benchmark, arity)
+    taken = min(number, batch * config.runtime.batches)
+    samples, _ = draw_samples(source, sigma, taken, seed=1, validation=1, **tail_of(benchmark))
+    minutes = {}
+    for label, name in (("SL", "sl"), ("LP", "ilp-alg1")):
+        made = make_method(name, sigma, estimated_ratios=np.full(10, 0.1), **method_options(config, benchmark))
+        chosen = Settings(network=settings.network, epochs=1, batch_size=batch, device=config.training.device)
+        trained = train(
+            source.images, samples, sigma, made, chosen, out.parent / label, description=f"{out.parent.name} {label}"
+        )
+        minutes[label] = trained.history[0]["seconds"] * number / taken / 60
+    write_json(out, {"minutes_per_epoch": minutes, "samples": number, "measured_on": taken})

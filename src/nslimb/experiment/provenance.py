@@ -1,0 +1,90 @@
+"""Where a result comes from: digests of code, versions, and results folders that belong to one grid."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from nslimb.errors import DataError
+from nslimb.experiment.config import Config
+from nslimb.files import digest, written_aside
+
+_PACKAGE = Path(__file__).parent.parent
+_SHARED = ("checks.py", "errors.py", "files.py", "seeds.py")
+
+# The parts of the package that each step of the workflow runs through.
+PARTS: dict[str, tuple[str, ...]] = {
+    "data": ("data",),
+    "samples": ("data", "sigma"),
+    "marginals": ("marginals", "sigma"),
+    "train": ("data", "learning", "marginals", "sigma", "networks.py", "vision.py"),
+    "adjust": ("adjustment", "data", "learning", "sigma", "metrics.py", "networks.py", "vision.py"),
+    "tables": ("experiment/tables.py", "experiment/names.py"),
+    "figures": ("experiment/figures.py", "experiment/names.py"),
+    "track": ("experiment/tracking.py",),
+}
+_PACKAGES = ("nslimb", "torch", "torchvision", "numpy", "scipy", "highspy", "snakemake", "mlflow")
+
+
+def code_digest(step: str) -> str:
+    """A short digest of the sources that a step runs through: an edit there, and only there, changes it."""
+    files: list[Path] = []
+    for part in (*PARTS[step], *_SHARED):
+        path = _PACKAGE / part
+        files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return digest(*(f"{file.relative_to(_PACKAGE)}\n".encode() + file.read_bytes() for file in files))[:16]
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that results may depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def git_commit() -> str:
+    """The commit of the working tree, with a plus sign where it has changes; empty outside a repository."""
+    try:
+        commit = _git("rev-parse", "--short=12", "HEAD")
+        return commit + ("+" if _git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=_PACKAGE, capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()
+
+
+def claim_results(config: Config) -> None:
+    """Mark the results folder as this grid's; one of another grid, or one not to be written, is refused."""
+    marker = config.results / "grid.json"
+    mine: dict[str, Any] = {"name": config.name, "protocol": config.protocol}
+    if marker.exists():
+        theirs = json.loads(marker.read_text())
+        if theirs != mine:
+            raise DataError(
+                f"{config.results}: holds the results of the grid {theirs}, and this one is {mine}; give another "
+                "folder with --config results=FOLDER, or remove that one"
+            )
+        return
+    try:
+        with written_aside(marker) as aside:
+            aside.write_text(json.dumps(mine) + "\n")
+    except OSError as error:
+        remedy = "give another with --config results=FOLDER"
+        raise DataError(f"{config.results}: cannot be written ({error}); {remedy}") from error
+
+
+def job_environment() -> dict[str, str]:
+    """What of the environment a run may depend on."""
+    return {key: os.environ[key] for key in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES") if key in os.environ}

@@ -1,0 +1,154 @@
+"""Tables: ours beside the paper's, tidy as CSV, and in the paper's own layout as Markdown and LaTeX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from nslimb.experiment.names import ADJUSTMENTS, PRINTED
+from nslimb.files import written_aside
+
+Frame = pd.DataFrame
+KEYS = ["table", "benchmark", "M", "rho", "training", "adjustment"]
+_MEASURES = ("accuracy", "macro_recall", "worst_class", "geometric_mean")
+
+
+def read_reference(path: Path) -> Frame:
+    """The paper's entries, keys as text."""
+    frame = pd.read_csv(path, dtype={"M": str, "rho": str})
+    return frame.rename(columns={"mean": "paper_mean", "std": "paper_std"})
+
+
+def collect(runs: list[dict[str, Any]]) -> Frame:
+    """One row for each (run, adjustment): keys, seed and measures in per cent; a run without metrics has none.
+
+    Each run has ``benchmark, M, rho, seed, method`` and ``metrics``: the content of metrics.json, or None.
+    """
+    rows = []
+    for run in runs:
+        for adjustment in ADJUSTMENTS:
+            found = None if run["metrics"] is None else run["metrics"]["adjustments"][adjustment]
+            rows.append(
+                {
+                    "benchmark": run["benchmark"].upper(),
+                    "M": run["M"],
+                    "rho": run["rho"],
+                    "training": PRINTED[run["method"]],
+                    "adjustment": PRINTED[adjustment],
+                    "seed": run["seed"],
+                    **{measure: None if found is None else 100 * found[measure] for measure in _MEASURES},
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def tidy(table: str, runs: list[dict[str, Any]], protocol: str, source: str, reference: Frame) -> Frame:
+    """Mean and standard deviation over seeds beside the paper's; missing runs are counted, never dropped or zero."""
+    each = collect(runs)
+    keys = KEYS[1:]
+    grouped = each.groupby(keys, sort=False, dropna=False)
+    frame = grouped.agg(
+        seeds=("accuracy", "count"),
+        missing=("accuracy", lambda values: int(values.isna().sum())),
+        **{f"{measure}_{name}": (measure, name) for measure in _MEASURES for name in ("mean", "std")},
+    ).reset_index()
+    frame.insert(0, "table", table)
+    frame.insert(6, "protocol", protocol)
+    frame.insert(7, "source", source)
+    frame = frame.merge(reference[reference["table"] == table], how="left", on=KEYS)
+    frame["difference"] = frame["accuracy_mean"] - frame["paper_mean"]
+    return frame
+
+
+def comparison(tables: list[Frame], reference: Frame) -> Frame:
+    """Each of the paper's entries with ours, the difference, and whether it lies within the paper's spread."""
+    ours = pd.concat(tables)[[*KEYS, "accuracy_mean", "accuracy_std", "seeds", "protocol", "source"]]
+    frame = reference.merge(ours, how="left", on=KEYS)
+    frame["difference"] = frame["accuracy_mean"] - frame["paper_mean"]
+    within = frame["difference"].abs() <= frame["paper_std"]
+    frame["within_paper_spread"] = within.map({True: "yes", False: "no"}).where(frame["accuracy_mean"].notna(), "")
+    return frame
+
+
+def runtime(measured: list[dict[str, Any]], protocol: str, reference: Frame) -> Frame:
+    """Minutes an epoch beside the paper's; each entry has ``benchmark, M, batch_size`` and ``timing`` or None."""
+    rows = [
+        {
+            "algorithm": algorithm,
+            "batch_size": entry["batch_size"],
+            "benchmark": entry["benchmark"].upper(),
+            "M": entry["M"],
+            "protocol": protocol,
+            "minutes_per_epoch": None if entry["timing"] is None else entry["timing"]["minutes_per_epoch"][algorithm],
+        }
+        for algorithm in ("SL", "LP")
+        for entry in measured
+    ]
+    paper = reference.rename(columns={"minutes_per_epoch": "paper_minutes_per_epoch"})
+    paper = paper.astype({"M": str})
+    return pd.DataFrame(rows).merge(paper, how="left", on=["algorithm", "batch_size", "benchmark", "M"])
+
+
+def laid_out(frame: Frame) -> Frame:
+    """A tidy table as the paper prints it: a row for each method, a column for each cell, ``mean ± std``."""
+    shown = frame.copy()
+    shown["entry"] = [_entry(row) for row in shown.to_dict("records")]
+    shown["method"] = [
+        t if a == "none" else f"{t} + {a}" for t, a in zip(shown["training"], shown["adjustment"], strict=True)
+    ]
+    shown["cell"] = [f"{b}-{m}, rho={r}" for b, m, r in zip(shown["benchmark"], shown["M"], shown["rho"], strict=True)]
+    best = shown.groupby("cell")["accuracy_mean"].transform("max")
+    shown.loc[shown["accuracy_mean"].notna() & (shown["accuracy_mean"] == best), "entry"] = shown["entry"].map(
+        "**{}**".format
+    )
+    wide = shown.pivot(index="method", columns="cell", values="entry")
+    return wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
+
+
+def _entry(row: dict[str, Any]) -> str:
+    if pd.isna(row["accuracy_mean"]):
+        return "missing"
+    if pd.isna(row["accuracy_std"]):
+        return f"{row['accuracy_mean']:.2f}"
+    return f"{row['accuracy_mean']:.2f} ± {row['accuracy_std']:.2f}"
+
+
+def markdown(frame: Frame, caption: str) -> str:
+    """A frame with its row names as a Markdown table."""
+    header = list(map(str, [frame.index.name or "", *frame.columns]))
+    lines = [caption, "", "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += [
+        "| " + " | ".join([str(name), *map(str, row)]) + " |"
+        for name, row in zip(frame.index, frame.values, strict=True)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def latex(frame: Frame, caption: str) -> str:
+    """The same as a LaTeX table with booktabs rules."""
+
+    def cell(text: object) -> str:
+        plain = str(text).replace("±", r"$\pm$").replace("rho=", r"$\rho$=").replace("%", r"\%").replace("_", r"\_")
+        return rf"\textbf{{{plain[2:-2]}}}" if plain.startswith("**") else plain
+
+    rows = [" & ".join(map(cell, [frame.index.name or "", *frame.columns]))]
+    rows += [" & ".join(map(cell, [name, *row])) for name, row in zip(frame.index, frame.values, strict=True)]
+    body = " \\\\\n".join([rows[0] + r" \\ \midrule" + "\n" + rows[1], *rows[2:]])
+    columns = "l" + "r" * len(frame.columns)
+    return (
+        f"\\begin{{table}}\n\\caption{{{cell(caption)}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
+        f"{body} \\\\\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text, whole or not at all."""
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def write_csv(path: Path, frame: Frame) -> None:
+    """A frame as CSV, whole or not at all."""
+    write_text(path, frame.to_csv(index=False, float_format="%.4f"))

@@ -1,0 +1,132 @@
+"""MLflow as a mirror of the results folder: the one place that imports mlflow.
+
+Files are the truth. A run in MLflow is found by a tag with its path and carries a digest of its files, so that
+mirroring twice changes nothing, a changed run replaces its mirror, and a lost database is rebuilt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nslimb.errors import DataError
+from nslimb.files import digest
+
+os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+
+_PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
+_ARTIFACTS = ("metrics.json", "history.csv", "run.yaml")
+# A run belongs to the fullest table that shows it.
+EXPERIMENTS = {"max": "max_full", "sum": "sum", "hwf": "hwf", "smallest_parent": "smallest_parent"}
+_HISTORY = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds")
+
+
+def tracking_uri(results: Path) -> str:
+    """The server named by MLFLOW_TRACKING_URI, else a SQLite file in the results folder."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(results / 'mlflow.db').resolve()}"
+
+
+def client(uri: str) -> Any:
+    """A client that has reached its store; the first to open a fresh SQLite file also creates its tables."""
+    from mlflow.tracking import MlflowClient
+
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    found = MlflowClient(tracking_uri=uri)
+    try:
+        found.search_experiments(max_results=1)
+    except Exception as error:
+        raise DataError(
+            f"MLflow: {uri} cannot be reached ({str(error).splitlines()[0]}); start that server or unset "
+            "MLFLOW_TRACKING_URI, then run the workflow again: only the tracking is left to do"
+        ) from error
+    return found
+
+
+def mirror(uri: str, experiment: str, path: str, folder: Path, artifacts: Path) -> str:
+    """Mirror a run's folder; returns "unchanged", "created" or "replaced"."""
+    store = client(uri)
+    contents = {name: (folder / name).read_bytes() for name in _ARTIFACTS}
+    mark = digest(*contents.values())
+    where = _experiment(store, experiment, artifacts)
+    old = store.search_runs([where], filter_string=f"tags.`{_PATH_TAG}` = '{path}'", max_results=100)
+    if len(old) == 1 and old[0].data.tags.get(_DIGEST_TAG) == mark:
+        return "unchanged"
+    _write(store, where, path, contents, mark, folder)
+    for run in old:
+        store.delete_run(run.info.run_id)
+    return "replaced" if old else "created"
+
+
+def _experiment(store: Any, name: str, artifacts: Path) -> str:
+    from mlflow.exceptions import MlflowException
+
+    found = store.get_experiment_by_name(name)
+    if found is not None:
+        return str(found.experiment_id)
+    location = None if "MLFLOW_TRACKING_URI" in os.environ else (artifacts / name).resolve().as_uri()
+    try:
+        return str(store.create_experiment(name, artifact_location=location))
+    except MlflowException:  # another process was first
+        return str(store.get_experiment_by_name(name).experiment_id)
+
+
+def _write(store: Any, experiment: str, path: str, contents: dict[str, bytes], mark: str, folder: Path) -> None:
+    from mlflow.entities import Metric, Param, RunTag
+
+    described = yaml.safe_load(contents["run.yaml"])
+    metrics = json.loads(contents["metrics.json"])
+    now = int(time.time() * 1000)
+    tags = {
+        _PATH_TAG: path,
+        "protocol": described["protocol"],
+        "grid": described["grid"],
+        "oracle": str(described["oracle"]),
+        "code": described["code"],
+        "commit": described["commit"],
+        "source": described["source"]["name"],
+        **{f"cell.{key}": value for key, value in described["cell"].items()},
+    }
+    run = store.create_run(experiment, run_name=path)
+    parameters = {**described["cell"], "method": described["method"], **described["settings"]}
+    values = [Metric(name, value, now, 0) for name, value in _final(metrics)]
+    values += [Metric(name, value, now, step) for name, value, step in _epochs(contents["history.csv"])]
+    store.log_batch(
+        run.info.run_id,
+        params=[Param(str(key), str(value)) for key, value in parameters.items()],
+        tags=[RunTag(key, str(value)) for key, value in tags.items()],
+    )
+    for start in range(0, len(values), 1000):
+        store.log_batch(run.info.run_id, metrics=values[start : start + 1000])
+    for name in contents:
+        store.log_artifact(run.info.run_id, str(folder / name))
+    # The digest comes last: a mirror that was cut short does not count as one.
+    store.set_tag(run.info.run_id, _DIGEST_TAG, mark)
+    store.set_terminated(run.info.run_id)
+
+
+def _final(metrics: dict[str, Any]) -> list[tuple[str, float]]:
+    found = [
+        (f"{adjustment}.{name}", float(value))
+        for adjustment, entries in metrics["adjustments"].items()
+        for name, value in entries.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    ]
+    return [*found, ("ratios.total_variation", float(metrics["ratios"]["total_variation"]))]
+
+
+def _epochs(history: bytes) -> list[tuple[str, float, int]]:
+    import csv
+
+    rows = csv.DictReader(history.decode().splitlines())
+    return [
+        (f"epoch.{name}", float(row[name]), int(row["epoch"]))
+        for row in rows
+        for name in _HISTORY
+        if row.get(name, "") != ""
+    ]

@@ -1,0 +1,72 @@
+# The configuration, checked before any job starts; paths, targets and digests for the rules.
+import sys
+
+from nslimb.errors import NslimbError
+from nslimb.experiment import cells as grid
+from nslimb.experiment.config import read_config
+from nslimb.experiment.names import TABLE_CELLS
+from nslimb.experiment.provenance import claim_results, code_digest
+
+try:
+    CONFIG = read_config(config)
+    claim_results(CONFIG)
+except NslimbError as error:
+    sys.exit(f"nslimb: {error}")
+
+RESULTS = str(CONFIG.results)
+LOGS = f"logs/{CONFIG.name}"
+BENCHMARKS = f"{RESULTS}/benchmarks"
+FIGURES = (
+    "class_accuracy_over_epochs",
+    "marginals",
+    "sl_against_ilp",
+    "accuracy_by_method",
+    "training_curves",
+    "seconds_per_epoch",
+)
+CELL, RUN, TIMING = f"{RESULTS}/{grid.CELL}", f"{RESULTS}/{grid.RUN}", f"{RESULTS}/{grid.TIMING}"
+
+
+wildcard_constraints:
+    **grid.CONSTRAINTS,
+
+
+def settings():
+    """The configuration as plain values, for the jobs; a change of it reruns them."""
+    return CONFIG.model_dump(mode="json")
+
+
+def benchmark_settings(wildcards):
+    """What of the configuration a cell's jobs depend on: other benchmarks, seeds and tables may come and go."""
+    dumped = settings()
+    kept = ("name", "results", "protocol", "validation", "data", "hwf_path", "precedence", "hierarchy", "training")
+    name = wildcards.benchmark
+    chosen = dict(dumped["benchmarks"][name], M=[wildcards.M], rho=[getattr(wildcards, "rho", "0")], methods=["sl"])
+    return {
+        **{key: dumped[key] for key in kept},
+        "benchmarks": {name: chosen},
+        "seeds": [getattr(wildcards, "seed", "1")],
+        "tables": [],
+    }
+
+
+def run_files(name):
+    """A file of every run of the grid."""
+    return [f"{RESULTS}/{grid.run_path(cell, method)}/{name}" for cell, method in grid.runs(CONFIG)]
+
+
+def table_files():
+    """Every table in every form, and the comparison with the paper."""
+    names = [*grid.tables(CONFIG), "comparison"]
+    forms = {"comparison": ("csv",)}
+    return [f"{RESULTS}/tables/{name}.{form}" for name in names for form in forms.get(name, ("csv", "md", "tex"))]
+
+
+def figure_files():
+    """Every figure in both formats."""
+    return [f"{RESULTS}/figures/{name}.{form}" for name in FIGURES for form in ("png", "svg")]
+
+
+def tracked_files():
+    """The marks that tell that a run is mirrored in MLflow."""
+    return run_files("tracked.json")

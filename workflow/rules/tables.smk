@@ -1,0 +1,60 @@
+# Tables: ours beside the paper's.
+
+
+rule table:
+    """One of the paper's tables as tidy CSV, Markdown and LaTeX."""
+    input:
+        lambda w: [f"{RESULTS}/{grid.run_path(*run)}/metrics.json" for run in grid.table_runs(CONFIG, w.table)],
+        reference="reference/tables.csv",
+    output:
+        csv=report(f"{RESULTS}/tables/{{table}}.csv", category="Tables", caption="../report/table.rst"),
+        md=f"{RESULTS}/tables/{{table}}.md",
+        tex=f"{RESULTS}/tables/{{table}}.tex",
+    log:
+        f"{LOGS}/tables/{{table}}.log",
+    benchmark:
+        f"{BENCHMARKS}/tables/{{table}}.tsv"
+    params:
+        config=settings(),
+        code=code_digest("tables"),
+    wildcard_constraints:
+        table="|".join(TABLE_CELLS),
+    script:
+        "../scripts/table.py"
+
+
+rule runtime_table:
+    """Minutes an epoch beside the paper's."""
+    input:
+        [f"{RESULTS}/{folder}/timing.json" for folder in grid.timings(CONFIG)],
+        reference="reference/runtimes.csv",
+    output:
+        csv=report(f"{RESULTS}/tables/runtime.csv", category="Tables", caption="../report/table.rst"),
+        md=f"{RESULTS}/tables/runtime.md",
+        tex=f"{RESULTS}/tables/runtime.tex",
+    log:
+        f"{LOGS}/tables/runtime.log",
+    benchmark:
+        f"{BENCHMARKS}/tables/runtime.tsv"
+    params:
+        config=settings(),
+        code=code_digest("tables"),
+    script:
+        "../scripts/runtime_table.py"
+
+
+rule comparison:
+    """Each of the paper's printed entries beside ours."""
+    input:
+        tables=[f"{RESULTS}/tables/{name}.csv" for name in grid.tables(CONFIG) if name != "runtime"],
+        reference="reference/tables.csv",
+    output:
+        csv=report(f"{RESULTS}/tables/comparison.csv", category="Tables", caption="../report/comparison.rst"),
+    log:
+        f"{LOGS}/tables/comparison.log",
+    benchmark:
+        f"{BENCHMARKS}/tables/comparison.tsv"
+    params:
+        code=code_digest("tables"),
+    script:
+        "../scripts/comparison.py"

@@ -1,0 +1,66 @@
+# Training, one job for each method of a cell; adjustment and metrics; the runtime table's measurements.
+
+
+rule train:
+    """Train one method on one cell; an interrupted job resumes from its checkpoint."""
+    input:
+        samples=f"{CELL}/samples.npz",
+        gold=f"{CELL}/gold.npz",
+        marginals=f"{CELL}/marginals.json",
+    output:
+        model=f"{RUN}/model.pt",
+        history=f"{RUN}/history.csv",
+        run=f"{RUN}/run.yaml",
+    log:
+        f"{LOGS}/{grid.RUN}/train.log",
+    benchmark:
+        f"{BENCHMARKS}/{grid.RUN}/train.tsv"
+    params:
+        config=benchmark_settings,
+        code=code_digest("train"),
+    threads: CONFIG.training.threads
+    resources:
+        gpu=1,
+    script:
+        "../scripts/train.py"
+
+
+rule adjust:
+    """Metrics of a trained model before and after LA and CAROT, chosen on the weak validation samples."""
+    input:
+        samples=f"{CELL}/samples.npz",
+        gold=f"{CELL}/gold.npz",
+        marginals=f"{CELL}/marginals.json",
+        model=f"{RUN}/model.pt",
+    output:
+        metrics=f"{RUN}/metrics.json",
+    log:
+        f"{LOGS}/{grid.RUN}/adjust.log",
+    benchmark:
+        f"{BENCHMARKS}/{grid.RUN}/adjust.tsv"
+    params:
+        config=benchmark_settings,
+        code=code_digest("adjust"),
+    threads: CONFIG.training.threads
+    script:
+        "../scripts/adjust.py"
+
+
+rule timing:
+    """Minutes an epoch of SL and LP for the runtime table."""
+    input:
+        lambda w: f"{RESULTS}/sources/{grid.settings_of(CONFIG, w.benchmark).source}.ready",
+    output:
+        timing=f"{TIMING}/timing.json",
+    log:
+        f"{LOGS}/{grid.TIMING}.log",
+    benchmark:
+        f"{BENCHMARKS}/{grid.TIMING}.tsv"
+    params:
+        config=settings(),
+        code=code_digest("train"),
+    threads: CONFIG.training.threads
+    resources:
+        gpu=1,
+    script:
+        "../scripts/timing.py"

@@ -1,0 +1,13 @@
+"""The job of rule adjust."""
+
+from pathlib import Path
+
+from nslimb.experiment.jobs_log import logged
+
+with logged(snakemake.log[0]):
+    from nslimb.experiment.cells import Cell
+    from nslimb.experiment.config import read_config
+    from nslimb.experiment.jobs import adjust_run
+
+    config, cell = read_config(snakemake.params.config), Cell.from_wildcards(snakemake.wildcards)
+    adjust_run(config, cell, snakemake.wildcards.method, Path(snakemake.input.samples).parent)

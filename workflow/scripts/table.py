@@ -1,0 +1,22 @@
+"""One of the paper's tables, from the metrics of its runs."""
+
+from pathlib import Path
+
+from nslimb.experiment.jobs_log import logged
+
+with logged(snakemake.log[0]):
+    from nslimb.experiment import tables
+    from nslimb.experiment.cells import table_runs
+    from nslimb.experiment.config import read_config
+    from nslimb.experiment.gather import gather
+    from nslimb.experiment.names import TABLE_CELLS
+
+    config, name = read_config(snakemake.params.config), snakemake.wildcards.table
+    benchmark = config.benchmarks[TABLE_CELLS[name][0]]
+    reference = tables.read_reference(Path(snakemake.input.reference))
+    frame = tables.tidy(name, gather(config, table_runs(config, name)), config.protocol, benchmark.source, reference)
+    epochs = config.training.epochs
+    caption = f"{name}: accuracy (%), protocol {config.protocol}, {benchmark.source}, {epochs} epochs, {len(config.seeds)} seed(s)"
+    tables.write_csv(Path(snakemake.output.csv), frame)
+    tables.write_text(Path(snakemake.output.md), tables.markdown(tables.laid_out(frame), caption))
+    tables.write_text(Path(snakemake.output.tex), tables.latex(tables.laid_out(frame), caption))

@@ -1,0 +1,10 @@
+"""Create the MLflow store once."""
+
+from pathlib import Path
+
+from nslimb.experiment.jobs_log import logged
+
+with logged(snakemake.log[0]):
+    from nslimb.experiment.tracking import client, tracking_uri
+
+    client(tracking_uri(Path(snakemake.params.results)))
