@@ -41,6 +41,15 @@ def test_many_medium_and_few_are_three_four_and_three_of_ten() -> None:
     assert (found["many"], found["medium"], found["few"]) == pytest.approx((0.1, 0.45, 0.8))
 
 
+def test_ratios_by_position_are_averaged() -> None:
+    scores, labels = np.eye(4)[[0, 1, 2, 0]], np.array([0, 1, 2, 3])
+    by_position = np.array([[0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]])
+    assert evaluate(scores, labels, by_position)["few"] == 0.0
+    assert evaluate(scores, labels, by_position)["many"] == 1.0
+    with pytest.raises(InvalidInput, match="probabilities: expected finite numbers"):
+        evaluate(scores * np.nan, labels)
+
+
 def test_a_class_that_does_not_occur_has_no_accuracy() -> None:
     found = evaluate(np.eye(3)[[0, 1, 1]], np.array([0, 1, 0]))
     assert found["class_accuracy"] == [0.5, 1.0, None]

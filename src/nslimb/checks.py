@@ -74,13 +74,10 @@ def check_count(argument: str, value: Any) -> int:
     return int(value)
 
 
-def check_ratios(ratios: Any, arity: int | None, num_classes: int, positive: bool = False) -> NDArray[np.float64]:
-    """Label ratios as a float64 array [c], or [M, c] where ``arity`` is given and positions differ.
-
-    ``positive`` refuses zeros, for functions that need their logarithm.
-    """
+def check_ratios(ratios: Any, arity: int | None, num_classes: int) -> NDArray[np.float64]:
+    """Label ratios as a float64 array [c], or [M, c] where ``arity`` is given and positions differ, to sum to 1."""
     shapes = f"{num_classes} numbers" if arity is None else f"shape [{num_classes}] or [{arity}, {num_classes}]"
-    expected = f"ratios {'above' if positive else 'of at least'} 0 that sum to 1, {shapes}"
+    expected = f"ratios of at least 0 that sum to 1, {shapes}"
     try:
         values = ratios.detach().cpu().numpy() if isinstance(ratios, Tensor) else ratios
         array = np.asarray(values, dtype=np.float64)
@@ -90,7 +87,4 @@ def check_ratios(ratios: Any, arity: int | None, num_classes: int, positive: boo
         raise InvalidInput("ratios", expected, f"shape {list(array.shape)}")
     if not np.isfinite(array).all() or array.min() < 0 or np.abs(array.sum(axis=-1) - 1).max() > 1e-4:
         raise InvalidInput("ratios", expected, f"{array.tolist()} with sum {np.round(array.sum(axis=-1), 6).tolist()}")
-    if positive and array.min() == 0:
-        zeros = np.argwhere(array == 0)[:, -1]
-        raise InvalidInput("ratios", expected, f"0 for class {', '.join(map(str, sorted(set(zeros.tolist()))))}")
-    return array
+    return np.asarray(array / array.sum(axis=-1, keepdims=True))

@@ -64,12 +64,17 @@ def data_fetch(
         list[str], typer.Argument(help="Sources, for example: mnist cifar10 (nslimb data list shows all).")
     ],
     folder: Annotated[Path, _FOLDER] = Path("data"),
+    path: Annotated[Path | None, typer.Option(help="Where the real HWF symbols are, for the source hwf.")] = None,
 ) -> None:
     """Get image sources into the data folder and verify them; what is there already is only verified."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from nslimb.data import fetch
+    from nslimb.data import SOURCES, fetch
 
+    with _told_plainly():
+        for name in names:
+            if name not in SOURCES:
+                raise InvalidInput("source", f"one of {', '.join(SOURCES)}", repr(name))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     lines = []
     with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -77,7 +82,7 @@ def data_fetch(
         for name in names:
             progress.update(task, description=f"fetching {name}")
             with _told_plainly():
-                source = fetch(name, folder)
+                source = fetch(name, folder, path)
             lines.append(
                 f"{name}: {len(source.images):,} images from {source.origin}, sha256 {source.checksum()[:16]}..."
             )
@@ -104,7 +109,7 @@ def _told_plainly() -> Iterator[None]:
     """An error of nslimb's own as one message, without a traceback."""
     try:
         yield
-    except NslimbError as error:
+    except (NslimbError, OSError) as error:
         typer.echo(f"nslimb: {error}", err=True)
         raise typer.Exit(2) from error
 

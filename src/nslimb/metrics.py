@@ -26,11 +26,14 @@ def evaluate(probabilities: FloatArray, labels: IntArray, ratios: FloatArray | N
     ``accuracy`` is plain accuracy, which is the paper's "weighted" one. ``macro_recall`` is the mean of the accuracies
     of the classes that occur; ``worst_class`` and ``geometric_mean`` are over them too. ``many``, ``medium`` and
     ``few`` are the mean class accuracies of the head, middle and tail by ``ratios`` (3, 4 and 3 of 10 classes; by
-    frequency in ``labels`` if not given). A class that does not occur has accuracy None.
+    frequency in ``labels`` if not given; ratios [M, c] by their mean over positions). A class that does not occur has
+    accuracy None.
     """
     if probabilities.ndim != 2 or labels.shape != (len(probabilities),) or len(labels) == 0:
         given = f"{list(probabilities.shape)} and {list(labels.shape)}"
         raise InvalidInput("probabilities, labels", "shapes [n, c] and [n], n at least 1", given)
+    if not np.isfinite(probabilities).all():
+        raise InvalidInput("probabilities", "finite numbers", "NaN or infinity")
     classes = probabilities.shape[1]
     predictions = probabilities.argmax(axis=1)
     matrix = confusion_matrix(labels, predictions, classes)
@@ -38,7 +41,7 @@ def evaluate(probabilities: FloatArray, labels: IntArray, ratios: FloatArray | N
     recall = np.divide(np.diag(matrix), matrix.sum(axis=1), out=np.full(classes, np.nan), where=occurring)
     predicted = matrix.sum(axis=0)
     precision = np.divide(np.diag(matrix), predicted, out=np.zeros(classes), where=predicted > 0)
-    frequency = matrix.sum(axis=1) if ratios is None else np.asarray(ratios, dtype=np.float64)
+    frequency = matrix.sum(axis=1) if ratios is None else np.reshape(ratios, (-1, classes)).mean(axis=0)
     return {
         "accuracy": float(np.mean(predictions == labels)),
         "macro_recall": float(np.mean(recall[occurring])),

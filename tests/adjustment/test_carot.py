@@ -114,6 +114,17 @@ def test_the_whole_grid_is_one_call() -> None:
         assert alone.scores.shape == (30, 5)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rare", [1e-3, 1e-5, 1e-10])
+def test_rare_classes_converge_on_the_whole_grid(seed: int, rare: float) -> None:
+    rng = np.random.default_rng(seed)
+    scores = torch.from_numpy(3 * rng.normal(size=(256, 10))).log_softmax(-1)
+    ratios = np.full(10, 0.1)
+    ratios[: seed + 1] = rare
+    etas, taus = torch.logspace(-5, 4, 10, dtype=torch.float64), torch.logspace(-5, 4, 20, dtype=torch.float64)
+    assert carot(scores, ratios / ratios.sum(), etas[:, None], taus).converged.all()
+
+
 def test_the_papers_iteration_goes_to_the_same_place() -> None:
     scores, ratios = random_problem(5)
     solved = carot(scores, ratios, 0.5, 2.0)
@@ -121,6 +132,7 @@ def test_the_papers_iteration_goes_to_the_same_place() -> None:
     torch.testing.assert_close(near.scores, solved.scores, atol=1e-9, rtol=0)
     assert near.converged
     assert near.iterations == 500
+    assert not carot(scores, ratios, 0.5, 2.0, solver="alternating", half_iterations=1).converged
     far = carot(scores, ratios, 0.5, 2.0, solver="alternating", half_iterations=4)
     assert not far.converged
     assert (far.scores - solved.scores).abs().max() > 1e-3
@@ -191,6 +203,10 @@ def test_certain_scores_and_float32() -> None:
         ({"tau": float("inf")}, "tau: expected finite numbers above 0, got inf"),
         ({"eta": "small"}, "eta: expected finite numbers above 0, got 'small'"),
         ({"eta": []}, r"eta: expected finite numbers above 0, got \[\]"),
+        (
+            {"eta": [1.0, 2.0], "tau": [1.0, 2.0, 3.0]},
+            r"eta, tau: expected shapes that broadcast, got shapes \[2\] and \[3\]",
+        ),
         ({"solver": "lbfgs"}, "solver: expected 'newton' or 'alternating', got 'lbfgs'"),
         ({"solver": "alternating", "half_iterations": 0}, "half_iterations: expected an integer of at least 1"),
     ],

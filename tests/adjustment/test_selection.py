@@ -10,6 +10,7 @@ import torch
 
 import nslimb
 from nslimb import adjust, carot, logit_adjustment, select
+from nslimb.adjustment import selection
 from nslimb.errors import InvalidInput
 
 
@@ -29,6 +30,29 @@ def test_logit_adjustment_subtracts_the_log_ratios() -> None:
 def test_a_class_of_ratio_zero_is_never_predicted() -> None:
     adjusted = logit_adjustment(torch.tensor([[0.1, 0.8, 0.1]]).log(), [0.5, 0.0, 0.5], 1.0)
     torch.testing.assert_close(adjusted.exp(), torch.tensor([[0.5, 0.0, 0.5]]))
+
+
+def test_adjustment_survives_certain_scores_tiny_ratios_and_large_tau() -> None:
+    certain = torch.tensor([[float("-inf"), 0.0]])
+    torch.testing.assert_close(logit_adjustment(certain, [1.0, 0.0], 1.0).exp(), torch.tensor([[1.0, 0.0]]))
+    for dtype in (torch.float32, torch.float64):
+        tiny = logit_adjustment(torch.zeros(1, 2, dtype=dtype), [1e-46, 1.0], 1.0)
+        assert tiny.argmax() == 0
+    scores = torch.randn(2000, 10, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
+    assert torch.equal(logit_adjustment(scores, [0.1] * 10, 1e4).argmax(-1), scores.argmax(-1))
+
+
+def test_a_setting_that_is_not_solved_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    sigma, scores, weak, ratios = biased_problem()
+
+    def unsolved(*arguments: Any, **options: Any) -> Any:
+        found = carot(*arguments, **options)
+        return found._replace(converged=torch.zeros_like(found.converged))
+
+    monkeypatch.setattr(selection, "carot", unsolved)
+    chosen = select(scores, weak, sigma, ratios, "carot")
+    assert chosen.method == "none"
+    assert (chosen.accuracies == chosen.baseline).all()
 
 
 @pytest.mark.parametrize(

@@ -192,9 +192,96 @@ def test_nan_stops_the_run_and_says_where(tmp_path: Path) -> None:
             self.calls += 1
             return batch.logits.sum(dim=(1, 2)) * (float("nan") if self.calls == 11 else 1.0)
 
-    with pytest.raises(TrainingFailed, match=r"the loss is nan in epoch 2, batch 3; the last whole epoch is kept"):
+    with pytest.raises(
+        TrainingFailed, match=r"the loss is nan, not finite in epoch 2, batch 3; the last whole epoch is kept"
+    ):
         train(SOURCE.images, samples, SIGMA, Breaks(), Settings(epochs=5, batch_size=16), tmp_path)
     assert len((tmp_path / "history.csv").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("name", ["sl", "records", "ilp-alg1"])
+def test_scores_that_are_no_numbers_say_epoch_and_batch_too(tmp_path: Path, name: str) -> None:
+    samples, _ = draw()
+    method = make_method(name, SIGMA, estimated_ratios=np.full(4, 0.25))
+    settings = Settings(epochs=3, batch_size=16, learning_rate=1e25)
+    with pytest.raises(TrainingFailed, match=r"not finite in epoch 1, batch \d+;"):
+        train(SOURCE.images, samples, SIGMA, method, settings, tmp_path)
+
+
+def cut_after(folder: Path, epochs: int, method: Method, images: np.ndarray = SOURCE.images, **options: Any) -> None:
+    """Train until the end of an epoch, then stop as a crash would."""
+    samples, _ = draw()
+    original = method.end_epoch
+
+    def end_epoch(epoch: int, predict: Any) -> bool:
+        restart = original(epoch, predict)
+        if epoch == epochs:
+            raise KeyboardInterrupt
+        return restart
+
+    method.end_epoch = end_epoch  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        train(images, samples, SIGMA, method, Settings(epochs=3, batch_size=16), folder, **options)
+    method.end_epoch = original  # type: ignore[method-assign]
+
+
+def test_a_change_of_any_setting_is_another_configuration(tmp_path: Path) -> None:
+    samples, gold = draw()
+    settings = Settings(epochs=3, batch_size=16)
+    ratios = np.full(4, 0.25)
+    pairs = [
+        (
+            make_method("ilp-alg1", SIGMA, estimated_ratios=ratios),
+            make_method("ilp-alg1", SIGMA, estimated_ratios=[0.4, 0.2, 0.2, 0.2]),
+        ),
+        (make_method("records", SIGMA), make_method("records", SIGMA, debias_training=False)),
+        (
+            make_method("supervised", SIGMA, gold_labels=gold.train),
+            make_method("supervised", SIGMA, gold_labels=gold.train[::-1].copy()),
+        ),
+        (make_method("sl", SIGMA), make_method("sl", SIGMA, proofs=1)),
+        (make_method("ilp-emp", SIGMA, pre_epochs=2), make_method("ilp-emp", SIGMA, pre_epochs=2, epsilon=0.5)),
+    ]
+    for number, (before, after) in enumerate(pairs):
+        cut_after(tmp_path / str(number), 1, before)
+        with pytest.raises(DataError, match="got one of another"):
+            train(SOURCE.images, samples, SIGMA, after, settings, tmp_path / str(number))
+    cut_after(tmp_path / "images", 1, make_method("sl", SIGMA))
+    with pytest.raises(DataError, match="got one of another"):
+        train(255 - SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / "images")
+
+
+@pytest.mark.parametrize("name", ["records", "ilp-emp"])
+def test_a_method_starts_every_run_afresh(tmp_path: Path, name: str) -> None:
+    samples, _ = draw()
+    method = make_method(name, SIGMA, pre_epochs=2)
+    for part in ("a", "b"):
+        train(SOURCE.images, samples, SIGMA, method, Settings(epochs=2, batch_size=16), tmp_path / part)
+    assert_same_weights(tmp_path / "a", tmp_path / "b")
+
+
+def test_the_history_is_whole_after_a_cut_between_two_files(tmp_path: Path) -> None:
+    cut_after(tmp_path, 1, make_method("sl", SIGMA))
+    (tmp_path / "history.csv").unlink()
+    (tmp_path / ".checkpoint.pt.left").write_bytes(b"half a file")
+    run(tmp_path)
+    assert len((tmp_path / "history.csv").read_text().splitlines()) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["history.csv", "model.pt"]
+
+
+def test_weights_of_another_network_are_no_start(tmp_path: Path) -> None:
+    samples, _ = draw()
+    torch.save({"network": {"a": torch.zeros(1)}}, tmp_path / "other.pt")
+    with pytest.raises(InvalidInput, match="start_from: expected weights of lenet for these classes"):
+        train(
+            SOURCE.images,
+            samples,
+            SIGMA,
+            make_method("sl", SIGMA),
+            Settings(epochs=1),
+            tmp_path / "a",
+            start_from=tmp_path / "other.pt",
+        )
 
 
 def test_an_ilp_run_may_start_from_another_model_or_warm_up(tmp_path: Path) -> None:
@@ -223,13 +310,15 @@ def test_mixed_precision_runs(tmp_path: Path) -> None:
     [
         ({"epochs": 0}, "epochs: expected an integer of at least 1, got 0"),
         ({"batch_size": 0}, "batch_size: expected an integer of at least 1, got 0"),
+        ({"seed": -1}, "seed: expected an integer of at least 0, got -1"),
+        ({"device": "cuda:99"}, "device: expected .* got 'cuda:99'"),
         ({"learning_rate": 0.0}, "learning_rate: expected a number above 0"),
         (
             {"network": "alexnet"},
             "network: expected one of lenet, lenet45, symbolnet, resnet18, resnet-narrow, got 'alexnet'",
         ),
         ({"network": "symbolnet"}, r"network: expected a network for images \[28, 28\], got symbolnet, which fails"),
-        ({"device": "abacus"}, "device: expected 'auto', 'cpu', 'cuda' or another device of torch, got 'abacus'"),
+        ({"device": "abacus"}, "device: expected 'auto', 'cpu', 'cuda' or another device that is there, got 'abacus'"),
     ],
 )
 def test_bad_settings_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:

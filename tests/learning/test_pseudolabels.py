@@ -276,6 +276,24 @@ def test_certain_and_impossible_scores_are_no_trouble() -> None:
     assert torch.equal(sigma.apply(found.q.argmax(-1)), torch.tensor([2, 2]))
 
 
+def test_scores_need_not_be_normalised() -> None:
+    sigma = nslimb.sigma.maximum(2, num_classes=3)
+    scores = torch.randn(20, 2, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).log_softmax(-1)
+    weak = [0, 1, 2, 2] * 5
+    plain = pseudolabels(scores, weak, sigma, [0.3, 0.3, 0.4])
+    shifted = pseudolabels(scores + 900.0, weak, sigma, [0.3, 0.3, 0.4])
+    assert shifted.epsilon == plain.epsilon
+    assert shifted.objective == pytest.approx(plain.objective - 900.0 * 40)
+
+
+def test_ratios_of_single_precision_are_met_exactly() -> None:
+    sigma = nslimb.sigma.maximum(1, num_classes=3)
+    scores = torch.randn(60, 1, 3, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
+    weak = [0] * 20 + [1] * 20 + [2] * 20
+    found = pseudolabels(scores, weak, sigma, torch.full((3,), 1 / 3), epsilon=0.0, max_epsilon=float("inf"))
+    assert found.status == "optimal"
+
+
 def test_an_empty_batch_has_no_pseudolabels() -> None:
     found = pseudolabels(torch.zeros(0, 2, 10), [], nslimb.sigma.maximum(2), [0.1] * 10)
     assert found.q.shape == (0, 2, 10)
@@ -312,6 +330,7 @@ GOOD = torch.zeros(2, 2, 3).log_softmax(-1)
         ({"epsilon": -0.1}, "epsilon: expected a number of at least 0, got -0.1"),
         ({"epsilon": float("nan")}, "epsilon: expected a number of at least 0, got nan"),
         ({"max_epsilon": 0.5}, r"max_epsilon: expected a number of at least epsilon=0.99, got 0.5"),
+        ({"max_epsilon": "a"}, "max_epsilon: expected a number"),
         ({"encoding": "sat"}, "encoding: expected 'paper', 'literal' or 'hull', got 'sat'"),
         ({"slack": "none"}, "slack: expected 'widen' or 'elastic', got 'none'"),
         ({"proofs": 0}, "proofs: expected an integer of at least 1"),

@@ -165,11 +165,35 @@ def test_nothing_is_flat_where_everything_is_seen() -> None:
     assert ours.flat_classes == ()
 
 
-def test_a_saddle_at_the_uniform_point_is_left() -> None:
+@pytest.mark.parametrize("counts", [[820, 180], [25, 5], [520, 480], [5100, 4900]])
+def test_a_saddle_at_the_uniform_point_is_left(counts: list[int]) -> None:
     parity = Sigma.from_function(lambda y: sum(y) % 2, num_classes=2, arity=2)
-    ours = quiet([820, 180], parity, counts=True)
+    ours = quiet(counts, parity, counts=True)
     t = ours.ratios[1].item()
-    assert 2 * t * (1 - t) == pytest.approx(0.18, abs=1e-6)
+    assert 2 * t * (1 - t) == pytest.approx(counts[1] / sum(counts), abs=1e-6)
+    assert ours.converged
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("solver", ["newton", "adam"])
+def test_it_works_in_every_grad_mode(mode: type, solver: str) -> None:
+    sigma = nslimb.sigma.maximum(2, num_classes=3)
+    with mode():
+        found = estimate_marginal([10, 30, 60], sigma, counts=True, solver=solver, adam=AdamOptions(iterations=50))
+    assert found.ratios.sum().item() == pytest.approx(1)
+    scores = torch.zeros(1, 2, 3, requires_grad=True)
+    sigma.log_prob(scores).sum().backward()  # what was compiled in that mode serves training too
+
+
+def test_a_direction_spread_over_many_classes_is_named() -> None:
+    sigma = Sigma.from_function(lambda y: (y[0] + y[1]) % 12, num_classes=12, arity=2)
+    ratios = np.random.default_rng(0).dirichlet(np.ones(12))
+    for half in (slice(0, None, 2), slice(1, None, 2)):  # as much mass on even as on odd classes hides one direction
+        ratios[half] *= 0.5 / ratios[half].sum()
+    weak = sigma.log_prob(torch.from_numpy(ratios).log().expand(1, 2, 12))[0].exp().numpy()
+    with pytest.warns(NotIdentified, match="leave 1 direction.* among the classes"):
+        found = estimate_marginal(np.round(3000 * weak), sigma, counts=True)
+    assert len(found.flat_classes) > 4
 
 
 @pytest.mark.parametrize("arity", [3, 5])
@@ -225,6 +249,12 @@ SIGMA = nslimb.sigma.maximum(2, num_classes=3)
         ([1, -2, 3], {"counts": True}, r"weak: expected 3 counts .* got \[1\.0, -2\.0, 3\.0\]"),
         ([0, 0, 0], {"counts": True}, "weak: expected 3 counts of at least 0, not all 0"),
         ([1, float("nan"), 0], {"counts": True}, "weak: expected 3 counts"),
+        ([1e308, 1e308, 0], {"counts": True}, "weak: expected 3 counts"),
+        (
+            [0, 1],
+            {"solver": "adam", "adam": AdamOptions(temperature=-1.0)},
+            "adam: expected a learning rate and a temp",
+        ),
         (["a", "b", "c"], {"counts": True}, "weak: expected 3 counts .* no numbers"),
         ([0, 1], {"groups": [0]}, r"groups: expected 2 group indices .* got shape \[1\]"),
         ([0, 1], {"groups": [0, 2]}, r"groups: .* none left out, got \[0, 2\]"),

@@ -15,8 +15,8 @@ with logged(snakemake.log[0]):
     benchmark = config.benchmarks[TABLE_CELLS[name][0]]
     reference = tables.read_reference(Path(snakemake.input.reference))
     frame = tables.tidy(name, gather(config, table_runs(config, name)), config.protocol, benchmark.source, reference)
-    epochs = config.training.epochs
-    caption = f"{name}: accuracy (%), protocol {config.protocol}, {benchmark.source}, {epochs} epochs, {len(config.seeds)} seed(s)"
+    how = f"{benchmark.source}, {config.training.epochs} epochs, {len(config.seeds)} seed(s)"
+    caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}"
     tables.write_csv(Path(snakemake.output.csv), frame)
     tables.write_text(Path(snakemake.output.md), tables.markdown(tables.laid_out(frame), caption))
     tables.write_text(Path(snakemake.output.tex), tables.latex(tables.laid_out(frame), caption))

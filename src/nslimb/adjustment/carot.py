@@ -64,7 +64,7 @@ def carot(
     """
     scores = check_instance_scores(log_scores)
     given = torch.from_numpy(check_ratios(ratios, None, scores.shape[1])).to(scores.device)
-    etas, taus = torch.broadcast_tensors(check_positive("eta", eta), check_positive("tau", tau))
+    etas, taus = _broadcast(check_positive("eta", eta), check_positive("tau", tau))
     possible = given > 0
     # Classes first inside, so that what is done to rows and to columns runs along contiguous instances.
     costs = scores.double().clamp_min(_LOWEST).t()[possible]
@@ -90,6 +90,15 @@ def carot(
         converged=converged.view(shape),
         ratios=achieved.view(*shape, -1),
     )
+
+
+def _broadcast(eta: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
+    try:
+        etas, taus = torch.broadcast_tensors(eta, tau)
+    except RuntimeError as error:
+        given = f"shapes {list(eta.shape)} and {list(tau.shape)}"
+        raise InvalidInput("eta, tau", "shapes that broadcast", given) from error
+    return etas, taus
 
 
 def _rows(log_p: Tensor, v: Tensor, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -203,9 +212,10 @@ def _from_a_few(log_p: Tensor, log_counts: Tensor, eta: float, tau: Tensor) -> t
 def _newton(log_p: Tensor, log_counts: Tensor, v: Tensor, eta: Tensor, tau: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Newton steps on F from v within a trust radius, for each of the batch.
 
-    A step is taken if it brings F closer to 0 or the concave dual up: far from the solution the dual is the better
-    guide, next to it rounding leaves only F. Else the radius shrinks. With small eta most of P' is all but hard, F is
-    flat up to the next row that changes sides, and the full step would overshoot by orders of magnitude.
+    A step must bring the concave dual up, except where what it can gain is lost in rounding: there it must bring F
+    closer to 0. Else the radius shrinks. With small eta most of P' is all but hard, F is flat up to the next row that
+    changes sides, and the full step would overshoot by orders of magnitude. Where the Newton direction does not lead
+    up, the paper's alternating step does.
     """
     v = v.clone()
     steps = torch.zeros(len(v), dtype=torch.int64, device=v.device)
@@ -216,22 +226,28 @@ def _newton(log_p: Tensor, log_counts: Tensor, v: Tensor, eta: Tensor, tau: Tens
     while True:
         finished = state.residual.abs().amax(dim=1) <= _TOLERANCE
         solved[active[finished]] = True
-        going = ~finished & (steps[active] < _MAX_STEPS)
+        going = ~finished & (steps[active] < _MAX_STEPS) & (radius > 1e-15)
         if not bool(going.any()):
             return v, steps, solved
         if not bool(going.all()):
             active, state, radius = active[going], state.keep(going), radius[going]
+        e, t = eta[active], tau[active]
         direction = -torch.linalg.solve(state.jacobian, state.residual)
+        alternating = -state.residual * (e * t / (e + t)).unsqueeze(1)
+        upward = (state.gradient * direction).sum(dim=1) > 0
+        direction = torch.where(upward.unsqueeze(1), direction, alternating)
         direction -= direction.mean(dim=1, keepdim=True)
         length = direction.abs().amax(dim=1)
         shrink = (radius / length).clamp(max=1.0)
         step = shrink.unsqueeze(1) * direction
-        found = _evaluate(log_p, log_counts, v[active] + step, eta[active], tau[active])
-        closer = found.residual.norm(dim=1) <= (1 - 1e-3 * shrink) * state.residual.norm(dim=1)
+        found = _evaluate(log_p, log_counts, v[active] + step, e, t)
         ascent = (state.gradient * step).sum(dim=1)
-        good = closer | ((ascent > 0) & (found.dual >= state.dual + 1e-3 * ascent))
+        rounding = 1e-12 * state.dual.abs().clamp_min(1.0) + 2e-14 * t * log_p.shape[1]
+        higher = found.dual >= state.dual + 1e-3 * ascent
+        closer = found.residual.norm(dim=1) <= (1 - 1e-3 * shrink) * state.residual.norm(dim=1)
+        good = torch.where(ascent > rounding, higher, closer & (found.dual >= state.dual - rounding))
         length = length * shrink
-        radius = torch.where(good, torch.maximum(radius, 4 * length), length / 8)
+        radius = torch.where(good, torch.maximum(radius, 4 * length), length / 4)
         v[active] += torch.where(good.unsqueeze(1), step, 0.0)
         state = _State(*(_choose(good, new, old) for new, old in zip(found, state, strict=True)))
         steps[active] += 1
@@ -245,7 +261,7 @@ def _alternate(log_p: Tensor, log_counts: Tensor, pairs: Tensor, half_iterations
     """Algorithm 2: rows and columns in turn, rows first; the rows' potential is implied by v."""
     eta, tau = pairs[:, 0], pairs[:, 1]
     v = log_p.new_zeros((len(pairs), len(log_counts)))
-    residual = v
+    residual = torch.full_like(v, float("inf"))
     for _ in range(half_iterations // 2):
         log_b, _ = _columns(_rows(log_p, v, eta)[0])
         residual = v / tau.unsqueeze(1) + log_b - log_counts

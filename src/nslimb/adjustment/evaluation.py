@@ -30,12 +30,12 @@ def evaluate_adjustments(
     known, are adjusted by their mean over positions.
     """
     by_instance = torch.as_tensor(np.asarray(ratios)).reshape(-1, test_scores.shape[1]).mean(dim=0)
-    result: dict[str, dict[str, Any]] = {"none": _metrics(test_scores, test_labels, by_instance)}
+    result: dict[str, dict[str, Any]] = {"none": _metrics(test_scores, test_labels)}
     for method in ADJUSTMENTS:
         chosen = select(validation_scores, validation_weak, sigma, ratios, method)
         adjusted = adjust(test_scores, by_instance, chosen)
         result[method] = {
-            **_metrics(adjusted, test_labels, by_instance),
+            **_metrics(adjusted, test_labels),
             "chosen": chosen.method,
             "eta": chosen.eta,
             "tau": chosen.tau,
@@ -45,5 +45,6 @@ def evaluate_adjustments(
     return result
 
 
-def _metrics(log_scores: Tensor, labels: NDArray[np.int64], ratios: Tensor) -> dict[str, Any]:
-    return evaluate(log_scores.double().exp().cpu().numpy(), labels, ratios.numpy())
+def _metrics(log_scores: Tensor, labels: NDArray[np.int64]) -> dict[str, Any]:
+    """Head, middle and tail are told by the test labels themselves, the same for every method."""
+    return evaluate(log_scores.double().exp().cpu().numpy(), labels)

@@ -20,8 +20,10 @@ def logit_adjustment(log_scores: Tensor, ratios: Any, tau: Any) -> Tensor:
     tensor([[0.3333, 0.6667]])
     """
     scores = check_instance_scores(log_scores)
-    log_ratios = torch.from_numpy(check_ratios(ratios, None, scores.shape[-1])).to(scores).log()
-    strength = check_positive("tau", tau, allow_zero=True).to(scores)
-    impossible = log_ratios == float("-inf")
-    adjusted = scores - strength[..., None, None] * log_ratios.masked_fill(impossible, 0.0)
-    return adjusted.masked_fill(impossible, float("-inf")).log_softmax(-1)
+    given = torch.from_numpy(check_ratios(ratios, None, scores.shape[-1])).to(scores.device)
+    strength = check_positive("tau", tau, allow_zero=True).to(scores.device)
+    impossible = given == 0
+    # In double precision, and never all -inf: tau log r may be 1e5 times larger than what tells classes apart.
+    finite = scores.double().clamp_min(-1e30)
+    adjusted = finite - strength[..., None, None] * given.masked_fill(impossible, 1.0).log()
+    return adjusted.masked_fill(impossible, float("-inf")).log_softmax(-1).to(scores.dtype)

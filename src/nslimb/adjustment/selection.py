@@ -57,7 +57,7 @@ def select(
     if method == "carot":
         shape: tuple[int, ...] = (len(grid_eta), len(grid_tau))
         adjusted = _by_position(
-            log_scores, ratios, lambda scores, r: carot(scores, r, grid_eta.unsqueeze(1), grid_tau).scores.flatten(0, 1)
+            log_scores, ratios, lambda scores, r: _solved(scores, r, grid_eta.unsqueeze(1), grid_tau)
         )
     elif method == "la":
         shape = (len(grid_tau),)
@@ -100,9 +100,16 @@ def adjust(log_scores: Tensor, ratios: Any, selection: Selection) -> Tensor:
         adjusted = _by_position(whole, ratios, lambda scores, r: logit_adjustment(scores, r, [selection.tau]))
     else:
         adjusted = _by_position(
-            whole, ratios, lambda scores, r: carot(scores, r, [selection.eta], selection.tau).scores.log()
+            whole, ratios, lambda scores, r: _solved(scores, r, [selection.eta], selection.tau).log()
         )
     return adjusted[0].view_as(log_scores)
+
+
+def _solved(scores: Tensor, ratios: Any, etas: Any, taus: Any) -> Tensor:
+    """CAROT's scores [settings, n, c]; a setting that was not solved leaves the scores as they are."""
+    found = carot(scores, ratios, etas, taus)
+    kept = torch.where(found.converged[..., None, None], found.scores, scores.exp())
+    return kept.flatten(0, -3)
 
 
 def _preference(right: list[int], changed: list[int], etas: list[float], taus: list[float]) -> list[int]:

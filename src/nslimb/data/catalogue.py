@@ -35,6 +35,11 @@ SOURCES: dict[str, Entry] = {
 }
 
 
+def home(name: str, folder: Path) -> Path:
+    """Where a source is kept. Not simply its name, which on some disks is that of torchvision's own folder."""
+    return folder / f"{name}.source"
+
+
 def fetch(name: str, folder: Path = DATA_FOLDER, path: Path | None = None) -> ImageSource:
     """The source ``name``, from ``folder`` if it is there (checksum verified), else made or downloaded and kept there.
 
@@ -44,18 +49,18 @@ def fetch(name: str, folder: Path = DATA_FOLDER, path: Path | None = None) -> Im
         raise InvalidInput("source", f"one of {', '.join(SOURCES)}", repr(name))
     if name == "hwf":
         return SOURCES[name].make(folder, path)
-    if not (folder / name).is_dir():
-        store(SOURCES[name].make(folder, path), folder / name)
-    return open_stored(folder / name)
+    if not home(name, folder).is_dir():
+        store(SOURCES[name].make(folder, path), home(name, folder))
+    return open_stored(home(name, folder))
 
 
 def load(name: str, folder: Path = DATA_FOLDER, path: Path | None = None) -> ImageSource:
     """Like ``fetch``, but without any download: a source from outside must have been fetched before."""
-    if name in SOURCES and name != "hwf" and not SOURCES[name].embedded and not (folder / name).is_dir():
+    if name in SOURCES and name != "hwf" and not SOURCES[name].embedded and not home(name, folder).is_dir():
         raise DataError(f"{name}: not in the data folder {folder}; run: nslimb data fetch {name} --folder {folder}")
     return fetch(name, folder, path)
 
 
 def available(folder: Path = DATA_FOLDER) -> dict[str, bool]:
     """Whether each source can be loaded without a download."""
-    return {name: entry.embedded or (folder / name).is_dir() for name, entry in SOURCES.items()}
+    return {name: entry.embedded or home(name, folder).is_dir() for name, entry in SOURCES.items()}

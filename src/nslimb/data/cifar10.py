@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,9 @@ def by_torchvision(folder: Path, download: bool) -> tuple[Images, IntArray]:
         raise DataError("no such folder")
     from nslimb.vision import torchvision
 
-    parts = [torchvision.datasets.CIFAR10(str(folder), train=train, download=download) for train in (True, False)]
+    with tempfile.TemporaryDirectory() as aside:  # so that nothing broken stays behind
+        root = aside if download else str(folder)
+        parts = [torchvision.datasets.CIFAR10(root, train=train, download=download) for train in (True, False)]
     labels = np.concatenate([np.asarray(part.targets, dtype=np.int64) for part in parts])
     return np.concatenate([part.data for part in parts]), labels
 

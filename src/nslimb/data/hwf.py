@@ -43,12 +43,14 @@ def from_npz(path: Path) -> ImageSource:
     try:
         with np.load(path, allow_pickle=False) as arrays:
             images, names, split = arrays["images"], arrays["labels"], arrays["split"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"hwf: {path} is no npz file with images, labels and split ({error})") from error
     if images.dtype != np.uint8 or images.ndim != 3 or images.shape[1:] != (SIZE, SIZE):
         raise DataError(
             f"hwf: {path}: expected uint8 images [N, {SIZE}, {SIZE}], got {images.dtype} {list(images.shape)}"
         )
+    if not len(images) == len(names) == len(split):
+        raise DataError(f"hwf: {path}: expected as many labels and splits as images, got {len(names)} and {len(split)}")
     known = np.isin(names, FORMULA_CLASSES)
     labels = np.array([FORMULA_CLASSES.index(name) for name in names[known]], dtype=np.int64)
     return _source(
@@ -92,7 +94,9 @@ def hwf_embedded() -> ImageSource:
     digits = mnist5k()
     drawn = [draw_operators(symbol, 500) for symbol in FORMULA_CLASSES[10:]]
     labels = np.concatenate([digits.labels, np.repeat([10, 11, 12], 500)])
-    is_test = np.concatenate([digits.is_test, *(_random_share(500, f"drawn/{i}") for i in range(3))])
+    is_test = np.zeros(len(labels), dtype=bool)
+    for label in range(len(FORMULA_CLASSES)):
+        is_test[labels == label] = _random_share(500, f"hwf-embedded/{label}")
     images = np.concatenate([_on_paper(digits.images), *drawn])
     return _source(
         "hwf-embedded",

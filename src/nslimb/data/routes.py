@@ -22,7 +22,7 @@ def first_that_works(name: str, routes: dict[str, Callable[[], T]]) -> tuple[str
     for origin, route in routes.items():
         try:
             return origin, route()
-        except (DataError, OSError, RuntimeError, subprocess.SubprocessError) as error:
+        except (DataError, OSError, RuntimeError, ValueError, EOFError, subprocess.SubprocessError) as error:
             reasons.append(
                 f"  {origin}: {str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
             )

@@ -66,6 +66,8 @@ def draw_samples(
             "source", f"{sigma.num_classes} classes, as sigma has", f"{source.name} with {source.num_classes}"
         )
     check_count("number", number)
+    if isinstance(seed, bool) or seed < 0:
+        raise InvalidInput("seed", "an integer of at least 0", repr(seed))
     check_count("validation", validation)
     pools = {}
     for part, is_test in (("train", False), ("test", True)):
@@ -147,7 +149,7 @@ def _read(path: Path, kind: type) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(
             f"{path}: expected an npz file with {', '.join(names)} ({error}); draw the samples again"
         ) from error

@@ -79,7 +79,7 @@ def open_stored(folder: Path) -> ImageSource:
             origin=described["origin"],
         )
         found = source.checksum()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise DataError(f"{folder}: cannot be read ({error}); remove the folder and fetch the source again") from error
     if found != described["checksum"]:
         raise DataError(

@@ -81,12 +81,11 @@ def train(
     device = _device(settings.device)
     pixels = torch.from_numpy(images).to(device)
     tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
-    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels)
-    if start_from is not None:
-        network.load_state_dict(load_weights(start_from)["network"])
+    start = None if start_from is None else load_weights(start_from)
+    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     features = _features(network, settings)
-    fingerprint = _fingerprint(settings, samples, sigma, method, start_from)
+    fingerprint = _fingerprint(settings, samples, sigma, method, images, start_from)
     history = _resume(folder, fingerprint, network, optimizer, method)
     total = method.pre_epochs + settings.epochs
     with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
@@ -105,7 +104,7 @@ def train(
             }
             history.append(row)
             if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
-                network = _fresh(settings, sigma, "final", device, pixels)
+                network = _fresh(settings, sigma, "final", device, pixels, start)
                 features = _features(network, settings)
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
             _save(folder, fingerprint, network, optimizer, method, history)
@@ -150,7 +149,12 @@ def _run_epoch(
             rows=rows,
             head=network.head,
         )
-        loss = method.loss(batch).mean()
+        try:
+            loss = method.loss(batch).mean()
+        except InvalidInput as error:
+            if error.argument != "log_scores":
+                raise
+            raise TrainingFailed(_not_finite("the scores are", epoch, len(losses) + 1)) from error
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
@@ -164,13 +168,17 @@ def _run_epoch(
 def _refuse_nan(per_batch: list[float], network: nn.Module, epoch: int) -> None:
     for number, value in enumerate(per_batch, start=1):
         if not np.isfinite(value):
-            raise TrainingFailed(
-                f"training: the loss is {value} in epoch {epoch + 1}, batch {number}; the last whole epoch is kept. "
-                "Lower the learning rate, or look at the scores of that batch"
-            )
+            raise TrainingFailed(_not_finite(f"the loss is {value},", epoch, number))
     for name, weights in network.named_parameters():
         if not bool(torch.isfinite(weights).all()):
-            raise TrainingFailed(f"training: {name} is not finite after epoch {epoch + 1}, batch {len(per_batch)}")
+            raise TrainingFailed(_not_finite(f"the weights {name} are", epoch, len(per_batch)))
+
+
+def _not_finite(what: str, epoch: int, batch: int) -> str:
+    return (
+        f"training: {what} not finite in epoch {epoch + 1}, batch {batch}; the last whole epoch is kept. "
+        "Lower the learning rate, or look at the scores of that batch"
+    )
 
 
 @torch.no_grad()
@@ -203,8 +211,10 @@ def _look(
     return row
 
 
-def _fresh(settings: Settings, sigma: Sigma, phase: str, device: torch.device, pixels: Tensor) -> Classifier:
-    """A new network, checked to take these images and to give a logit for each class."""
+def _fresh(
+    settings: Settings, sigma: Sigma, phase: str, device: torch.device, pixels: Tensor, start: dict[str, Any] | None
+) -> Classifier:
+    """A new network, checked to take these images and to give a logit for each class; weights as in ``start``."""
     network = build(settings.network, sigma.num_classes, settings.seed, phase).to(device)
     try:
         with torch.no_grad():
@@ -215,6 +225,12 @@ def _fresh(settings: Settings, sigma: Sigma, phase: str, device: torch.device, p
     if logits.shape[-1] != sigma.num_classes:
         given = f"{settings.network} with {logits.shape[-1]}"
         raise InvalidInput("network", f"one output for each of {sigma.num_classes} classes", given)
+    if start is not None:
+        try:
+            network.load_state_dict(start["network"])
+        except (KeyError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidInput("start_from", f"weights of {settings.network} for these classes", reason) from error
     return network
 
 
@@ -223,6 +239,8 @@ def _check(settings: Settings, samples: Samples) -> None:
         check_count(name, getattr(settings, name))
     if not 0 < settings.learning_rate < float("inf"):
         raise InvalidInput("learning_rate", "a number above 0", settings.learning_rate)
+    if isinstance(settings.seed, bool) or not isinstance(settings.seed, int) or settings.seed < 0:
+        raise InvalidInput("seed", "an integer of at least 0", repr(settings.seed))
     if len(samples.train) == 0:
         raise InvalidInput("samples", "at least one training sample", "none")
 
@@ -231,9 +249,11 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise InvalidInput("device", "'auto', 'cpu', 'cuda' or another device of torch", repr(name)) from error
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidInput("device", "'auto', 'cpu', 'cuda' or another device that is there", repr(name)) from error
+    return device
 
 
 def _features(network: Classifier, settings: Settings) -> Callable[[Tensor], Tensor]:
@@ -241,21 +261,24 @@ def _features(network: Classifier, settings: Settings) -> Callable[[Tensor], Ten
     return torch.compile(network.features) if settings.compile else network.features
 
 
-def _fingerprint(settings: Settings, samples: Samples, sigma: Sigma, method: Method, start_from: Path | None) -> str:
+def _fingerprint(
+    settings: Settings,
+    samples: Samples,
+    sigma: Sigma,
+    method: Method,
+    images: np.ndarray[Any, np.dtype[np.uint8]],
+    start_from: Path | None,
+) -> str:
     """What must be equal for a checkpoint to be resumed."""
-    described = json.dumps(
-        [asdict(settings), repr(sigma), type(method).__name__, sorted(_simple(vars(method)).items()), str(start_from)],
-        default=str,
+    described = json.dumps([asdict(settings), repr(sigma), type(method).__name__, method.describe()])
+    start = b"" if start_from is None else start_from.read_bytes()
+    return digest(
+        described.encode(),
+        samples.train.tobytes(),
+        samples.train_weak.tobytes(),
+        start,
+        np.ascontiguousarray(images).data,
     )
-    return digest(described.encode(), samples.train.tobytes(), samples.train_weak.tobytes())
-
-
-def _simple(values: dict[str, Any]) -> dict[str, Any]:
-    """The settings among a method's attributes, without what changes from epoch to epoch."""
-    kept = {key: value for key, value in values.items() if isinstance(value, (str, int, float, bool, type(None)))}
-    kept.pop("epochs_done", None)
-    nested = values.get("semantic")
-    return kept if nested is None else {**kept, "semantic": sorted(_simple(vars(nested)).items())}
 
 
 def _save(
@@ -293,7 +316,11 @@ def _resume(
 ) -> list[dict[str, Any]]:
     """Take up a checkpoint in ``folder``; the history so far, empty where there is none."""
     path = folder / "checkpoint.pt"
+    for stale in folder.glob(".*.pt.*"):  # written aside by a process that was killed
+        stale.unlink()
+    method.reset()
     if not path.exists():
+        (folder / "model.pt").unlink(missing_ok=True)
         return []
     state = load_weights(path)
     if state.get("fingerprint") != fingerprint:
@@ -305,6 +332,7 @@ def _resume(
     optimizer.load_state_dict(state["optimizer"])
     method.load_state_dict(state["method"])
     history: list[dict[str, Any]] = json.loads(state["history"])
+    write_history(folder / "history.csv", history)
     return history
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput
+from nslimb.files import digest
 from nslimb.learning.programs import Encoding
 from nslimb.learning.pseudolabels import pseudolabels
 from nslimb.learning.records import Records
@@ -54,6 +55,13 @@ class Method:
         """The label ratios in use."""
         return None
 
+    def reset(self) -> None:
+        """Forget what earlier runs have left."""
+
+    def describe(self) -> dict[str, Any]:
+        """The settings that a resumed run must share, as plain values."""
+        return {}
+
     def state_dict(self) -> dict[str, Any]:
         return {}
 
@@ -70,6 +78,9 @@ class Semantic(Method):
     def loss(self, batch: Batch) -> Tensor:
         return semantic_loss(batch.logits.log_softmax(-1), batch.weak, self.sigma, self.proofs, self.form)
 
+    def describe(self) -> dict[str, Any]:
+        return {"proofs": self.proofs, "form": self.form}
+
 
 class Debiased(Method):
     """RECORDS around SL."""
@@ -83,6 +94,13 @@ class Debiased(Method):
 
     def debias(self, logits: Tensor, head: nn.Module) -> Tensor:
         return self.records.predict(logits, head)
+
+    def reset(self) -> None:
+        self.records.mean = None
+
+    def describe(self) -> dict[str, Any]:
+        own = {"momentum": self.records.momentum, "debias_training": self.records.debias_training}
+        return {**self.semantic.describe(), **own}
 
     def state_dict(self) -> dict[str, Any]:
         return self.records.state_dict()
@@ -140,6 +158,16 @@ class Pseudolabelling(Method):
         self.window.update(predict().argmax(-1))
         return self.window.phase_ended
 
+    def reset(self) -> None:
+        self.epochs_done = 0
+        if self.window is not None:
+            self.window.reset()
+
+    def describe(self) -> dict[str, Any]:
+        ratios = self.fixed.tolist() if self.window is None else self.window.settings
+        own = {"encoding": self.encoding, "epsilon": self.epsilon, "warm_up": self.warm_up, "ratios": ratios}
+        return {**self.semantic.describe(), **own}
+
     def state_dict(self) -> dict[str, Any]:
         window = {} if self.window is None else self.window.state_dict()
         return {"epochs_done": self.epochs_done, **window}
@@ -162,6 +190,9 @@ class Supervised(Method):
         gold = self.labels.to(batch.logits.device)[batch.rows]
         losses = nn.functional.cross_entropy(batch.logits.flatten(0, 1), gold.flatten(), reduction="none")
         return losses.view(gold.shape).mean(dim=-1)
+
+    def describe(self) -> dict[str, Any]:
+        return {"labels": digest(self.labels.numpy().tobytes())}
 
 
 METHODS = ("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "supervised")

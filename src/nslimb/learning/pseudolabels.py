@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ MAX_COST = 1e3
 MAX_PROOFS = 2_000_000
 # A proof enters the column generation if it improves the objective by more than this.
 _IMPROVEMENT = 1e-9
+# Ratios met to within this many counts are met.
+_FEASIBLE = 1e-6
 _MAX_ROUNDS = 10_000
 
 
@@ -88,21 +91,24 @@ def pseudolabels(
         check_count("proofs", proofs)
     if len(log_scores) == 0:
         return PseudoLabels(torch.zeros_like(log_scores), 0.0, epsilon, "optimal", 0.0)
-    scores = log_scores.detach().double().clamp_min(-MAX_COST)
+    # Every position takes one label, so that a shift of all its scores changes no choice.
+    given = log_scores.detach().double().clamp_min(-MAX_COST)
+    scores = (given - given.amax(dim=-1, keepdim=True)).clamp_min(-MAX_COST)
     target = len(scores) * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
     batch = _Batch(scores, indices, sigma, target, encoding, proofs, integer, penalty, slack, time_limit)
     if slack == "elastic":
         q, used = _required(batch.solve(epsilon)), epsilon
     else:
-        q, used = _widen(batch.solve, epsilon, float(len(scores)) if max_epsilon is None else max_epsilon)
+        most = float(len(scores)) if max_epsilon is None else min(max_epsilon, float(len(scores)))
+        q, used = _widen(batch.solve, epsilon, most)
     excess = np.maximum(np.abs(q.sum(axis=0) - target) - used, 0.0)
-    violation = float(excess[excess > 1e-7].sum())
+    violation = float(excess[excess > _FEASIBLE].sum())
     status: Literal["optimal", "widened", "violated"] = "optimal"
     if used > epsilon:
         status = "widened"
     elif violation > 0:
         status = "violated"
-    objective = float((batch.cost * q).sum())
+    objective = float((-given.cpu().numpy() * q).sum())
     return PseudoLabels(torch.from_numpy(q).to(log_scores), objective, used, status, violation)
 
 
@@ -171,7 +177,7 @@ class _Batch:
         )
         # The column generation needs duals before it is feasible: its slack costs more than any exchange of labels.
         self.elastic = slack == "elastic"
-        self.slack_cost = penalty if self.elastic else 10.0 * MAX_COST * sigma.arity
+        self.slack_cost = penalty if self.elastic else MAX_COST * sigma.arity * len(self.cost)
         self.slacks = 2 * target.size if self.elastic or self.generating else 0
         if self.slacks:
             self.model.add_columns(slack_columns(program.ratio_start, target.size, self.slack_cost))
@@ -184,7 +190,7 @@ class _Batch:
         if solution is None:
             return None
         slack = solution.columns[self.own_columns : self.own_columns + self.slacks]
-        if not self.elastic and slack.sum() > 1e-6:
+        if not self.elastic and slack.max(initial=0.0) > _FEASIBLE:
             return None
         if self.encoding == "hull":
             weights = np.concatenate(
@@ -245,9 +251,9 @@ def _check_choices(
     epsilon: float, encoding: str, slack: str, max_epsilon: float | None, penalty: float, time_limit: float
 ) -> None:
     for name, value in (("epsilon", epsilon), ("penalty", penalty), ("time_limit", time_limit)):
-        if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        if not isinstance(value, Real) or not 0 <= value < math.inf:
             raise InvalidInput(name, "a number of at least 0", repr(value))
-    if max_epsilon is not None and not max_epsilon >= epsilon:
+    if max_epsilon is not None and (not isinstance(max_epsilon, Real) or not max_epsilon >= epsilon):
         raise InvalidInput("max_epsilon", f"a number of at least epsilon={epsilon:g}", repr(max_epsilon))
     if encoding not in ("paper", "literal", "hull"):
         raise InvalidInput("encoding", "'paper', 'literal' or 'hull'", repr(encoding))

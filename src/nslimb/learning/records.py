@@ -40,7 +40,8 @@ class Records:
             raise InvalidInput("features", expected, f"shape {list(features.shape)}")
         batch_mean = features.detach().flatten(0, -2).mean(dim=0)
         if self.mean is not None:
-            self.mean = self.momentum * self.mean + (1 - self.momentum) * batch_mean
+            # A mean from a checkpoint comes on the CPU.
+            self.mean = self.momentum * self.mean.to(batch_mean) + (1 - self.momentum) * batch_mean
         elif self.debias_training:
             self.mean = batch_mean
         else:
@@ -56,7 +57,7 @@ class Records:
         """log softmax(head(mean feature)), [c]."""
         if self.mean is None:
             raise InvalidInput("RECORDS", "a training batch before its prior is asked for", "none so far")
-        scores: Tensor = head(self.mean)
+        scores: Tensor = head(self.mean.to(next(head.parameters())))
         return scores.log_softmax(-1)
 
     def state_dict(self) -> dict[str, Any]:

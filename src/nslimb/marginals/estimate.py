@@ -18,6 +18,7 @@ from nslimb.sigma.component import Sigma
 _FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03
 _DIFFERENCE = 1e-6
 _MAX_ITERATIONS = 500
+_MAX_ESCAPES = 5
 
 
 class NotIdentified(UserWarning):
@@ -71,14 +72,14 @@ def estimate_marginal(
     tensor(0.1000, dtype=torch.float64)
     """
     likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts)
-    if solver == "newton":
-        ratios, iterations, converged = _best_start(likelihood)
-    elif solver == "adam":
-        ratios, iterations, converged = _adam(likelihood, adam)
-    else:
+    if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
-    flat = flat_directions(likelihood, ratios)
-    classes = tuple(np.flatnonzero((flat**2).sum(axis=(0, 1)) > 0.1).tolist())
+    with torch.inference_mode(False), torch.enable_grad():
+        solved = _best_start(likelihood) if solver == "newton" else _adam(likelihood, adam)
+        ratios, iterations, converged = solved
+        flat = flat_directions(likelihood, ratios)
+    weight = (flat**2).sum(axis=(0, 1))
+    classes = tuple(np.flatnonzero(weight > 0.25 * weight.max()).tolist()) if len(flat) else ()
     if classes:
         warnings.warn(
             f"{likelihood.samples:.0f} weak labels of {sigma!r} leave {len(flat)} direction(s) of the marginal open, "
@@ -126,29 +127,51 @@ def _tangent(likelihood: WeakLikelihood) -> FloatArray:
 
 
 def _best_start(likelihood: WeakLikelihood) -> tuple[FloatArray, int, bool]:
-    """Newton from the uniform ratios; where that fits worse than chance allows, from ratios that favour one class too.
+    """Newton from the uniform ratios, and from others where that is not good enough.
 
-    The uniform point can be a saddle (parity is symmetric there), which no local method leaves on its own.
+    A point where the likelihood still curves up in some direction (parity is symmetric at uniform ratios) is left to
+    both sides. Where the fit is worse than chance allows, ratios that favour one class are tried too.
     """
     best = _newton(likelihood, likelihood.uniform)
+    spent = best.iterations
+    for _ in range(_MAX_ESCAPES):
+        if best.upward is None:
+            break
+        moved = [_shifted(likelihood, best.ratios, sign * best.upward) for sign in (0.5, -0.5)]
+        others = [_newton(likelihood, start) for start in moved]
+        spent += sum(other.iterations for other in others)
+        best = max([best, *others], key=lambda stop: likelihood.value(stop.ratios) - 1e-9 * (stop.upward is not None))
     seen = likelihood.shares[likelihood.shares > 0]
-    size = len(likelihood.shares)
-    misfit = float(seen @ np.log(seen)) - likelihood.value(best[0])
-    if misfit * likelihood.samples <= size + 4 * np.sqrt(size):
-        return best
-    spent = best[1]
-    for group, label in np.argwhere(likelihood.possible):
-        start = likelihood.uniform
-        start[group] *= 0.5
-        start[group, label] += 0.5
-        other = _newton(likelihood, start)
-        spent += other[1]
-        if likelihood.value(other[0]) > likelihood.value(best[0]) + 1e-9:
-            best = other
-    return best[0], spent, best[2]
+    misfit = likelihood.samples * (float(seen @ np.log(seen)) - likelihood.value(best.ratios))
+    if misfit > len(likelihood.shares) / 2 + 3 * np.sqrt(len(likelihood.shares) / 2):
+        for group, label in np.argwhere(likelihood.possible):
+            start = likelihood.uniform
+            start[group] *= 0.5
+            start[group, label] += 0.5
+            other = _newton(likelihood, start)
+            spent += other.iterations
+            if likelihood.value(other.ratios) > likelihood.value(best.ratios) + 1e-9:
+                best = other
+    return best.ratios, spent, best.converged and best.upward is None
 
 
-def _newton(likelihood: WeakLikelihood, start: FloatArray) -> tuple[FloatArray, int, bool]:
+def _shifted(likelihood: WeakLikelihood, ratios: FloatArray, relative: FloatArray) -> FloatArray:
+    """The ratios changed by a factor of exp(relative), each group summing to 1 again."""
+    moved = ratios.copy()
+    moved[likelihood.possible] *= np.exp(relative / np.abs(relative).max())
+    return np.asarray(moved / moved.sum(axis=1, keepdims=True))
+
+
+class _Stop(NamedTuple):
+    """Where a search ended, and a direction of relative changes in which the likelihood curves up, if there is one."""
+
+    ratios: FloatArray
+    iterations: int
+    converged: bool
+    upward: FloatArray | None
+
+
+def _newton(likelihood: WeakLikelihood, start: FloatArray) -> _Stop:
     """Maximise l(R) + mu sum log R along falling mu by Newton steps in relative changes of R.
 
     The gradient of l in log R is the expected counts N; with K their derivative, the curvature of l in relative
@@ -175,9 +198,24 @@ def _newton(likelihood: WeakLikelihood, start: FloatArray) -> tuple[FloatArray, 
             step *= 0.5
         if gain < barrier or step <= 1e-10:
             if barrier == _LAST_BARRIER:
-                return ratios, iteration, gain < 1e-9
+                return _Stop(ratios, iteration, gain < 1e-9, _upward(likelihood, ratios))
             barrier = max(_LAST_BARRIER, _BARRIER_FACTOR * barrier)
-    return ratios, _MAX_ITERATIONS, False
+    return _Stop(ratios, _MAX_ITERATIONS, False, None)
+
+
+def _upward(likelihood: WeakLikelihood, ratios: FloatArray) -> FloatArray | None:
+    """The relative change along which the likelihood curves up most, or None at a maximum."""
+    _, counts, derivative = _second_order(likelihood, ratios)
+    basis = _keeping_sums(ratios, likelihood.possible)
+    values, vectors = np.linalg.eigh(basis.T @ (np.diag(counts) - derivative) @ basis)
+    return np.asarray(basis @ vectors[:, 0]) if len(values) and values[0] < -1e-4 else None
+
+
+def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_]) -> FloatArray:
+    """An orthonormal basis of the relative changes of the possible labels that keep every group's sum."""
+    groups = np.arange(len(ratios))
+    weights = np.stack([np.where(groups[:, None] == g, ratios, 0)[possible] for g in groups])
+    return np.asarray(np.linalg.svd(weights)[2][len(weights) :].T)
 
 
 def _second_order(likelihood: WeakLikelihood, ratios: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -195,10 +233,7 @@ def _ascent(
     curvature: FloatArray, gradient: FloatArray, ratios: FloatArray, possible: NDArray[np.bool_], floor: float
 ) -> FloatArray:
     """The Newton step within the changes that keep every group's sum; curvature of the wrong sign is turned round."""
-    weights = np.stack(
-        [np.where(np.arange(len(ratios))[:, None] == g, ratios, 0)[possible] for g in range(len(ratios))]
-    )
-    basis = np.linalg.svd(weights)[2][len(weights) :].T
+    basis = _keeping_sums(ratios, possible)
     values, vectors = np.linalg.eigh(basis.T @ curvature @ basis)
     inside = (vectors.T @ (basis.T @ gradient)) / np.maximum(np.abs(values), floor)
     return np.asarray(basis @ (vectors @ inside))
@@ -207,9 +242,12 @@ def _ascent(
 def _adam(likelihood: WeakLikelihood, options: AdamOptions) -> tuple[FloatArray, int, bool]:
     """The paper's solver: Adam on u with R = softmax(u / temperature)."""
     shape = likelihood.possible.shape
-    initial = torch.ones(shape, dtype=torch.float64) if options.initial is None else options.initial
-    if initial.shape != shape and initial.shape != shape[1:]:
+    initial = torch.ones(shape, dtype=torch.float64) if options.initial is None else torch.as_tensor(options.initial)
+    if initial.shape != shape and (shape[0] > 1 or initial.shape != shape[1:]):
         raise InvalidInput("adam.initial", f"shape {list(shape)}", f"shape {list(initial.shape)}")
+    if not options.temperature > 0 or not options.learning_rate > 0:
+        given = f"{options.learning_rate} and {options.temperature}"
+        raise InvalidInput("adam", "a learning rate and a temperature above 0", given)
     logits = initial.to(torch.float64).reshape(shape).clone().requires_grad_()
     impossible = torch.from_numpy(~likelihood.possible)
     positions = torch.from_numpy(likelihood.positions)

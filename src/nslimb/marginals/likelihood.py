@@ -91,7 +91,7 @@ def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
             raise InvalidInput("weak", expected, f"values that are no numbers ({error})") from error
         if tally.shape != (size,):
             raise InvalidInput("weak", expected, f"shape {list(tally.shape)}")
-        if not np.isfinite(tally).all() or tally.min() < 0 or tally.sum() == 0:
+        if not tally.max() < 1e200 or tally.min() < 0 or tally.sum() == 0 or np.isnan(tally).any():
             raise InvalidInput("weak", expected, tally.tolist())
         return tally
     expected = f"at least one index into sigma.weak_labels (0 to {size - 1})"

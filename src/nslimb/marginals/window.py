@@ -46,6 +46,16 @@ class SlidingWindow:
         self.pre_epochs, self.pre_momentum, self.momentum = pre_epochs, pre_momentum, momentum
 
     @property
+    def settings(self) -> list[float]:
+        """The schedule, as plain values."""
+        return [self.pre_epochs, self.pre_momentum, self.momentum]
+
+    def reset(self) -> None:
+        """Start again from uniform."""
+        self.ratios = torch.full_like(self.ratios, 1 / self.ratios.shape[-1])
+        self.updates = 0
+
+    @property
     def phase_ended(self) -> bool:
         """Whether the last update was the last of the pre-estimation."""
         return 0 < self.pre_epochs == self.updates

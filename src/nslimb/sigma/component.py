@@ -252,5 +252,6 @@ class Sigma:
 
     def _plan(self, device: torch.device) -> tuple[passes.LayerPlan, ...]:
         if device not in self._plans:
-            self._plans[device] = passes.plan(self.diagram, device)
+            with torch.inference_mode(False):  # they outlive the mode they are first asked for in
+                self._plans[device] = passes.plan(self.diagram, device)
         return self._plans[device]
