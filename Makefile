@@ -3,27 +3,51 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help run test lint format bench lock clean
+SNAKEMAKE := .venv/bin/snakemake
+CORES ?= 2
+CONFIG ?= config/config.yaml
+QUICK := --cores $(CORES) --configfile config/quick.yaml
+
+.PHONY: help run look cell test lint format bench lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
-run: $(READY)  ## install, then show what nslimb is about (half a minute)
+run: $(READY)  ## install, then run the quick grid: all methods, tables, figures, report (minutes, no download)
+	@echo "==> the quick grid (config/quick.yaml)"
+	@$(SNAKEMAKE) $(QUICK) --quiet all
+	@echo "==> the report"
+	@$(SNAKEMAKE) $(QUICK) --quiet all --report results/quick/report.html
+	@for table in results/quick/tables/*.md; do echo; cat $$table; done
+	@echo
+	@echo "tables:   results/quick/tables (tidy CSV, Markdown, LaTeX), figures: results/quick/figures"
+	@echo "report:   results/quick/report.html"
+	@echo "all runs: .venv/bin/mlflow ui --backend-store-uri sqlite:///results/quick/mlflow.db --host 127.0.0.1 --port 5000"
+
+look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (half a minute)
 	@echo "==> what sigma hides: MAX-3 with uniform digits"
 	@.venv/bin/nslimb diagnose max --arity 3
 	@echo "==> digits learned from their maxima alone: one proof a sample against the whole pre-image"
 	@$(PY) examples/first_look.py
 
+cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONFIG=config/quick.yaml]
+	@$(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules \
+		$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED))
+
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
 	@$(PY) -m pytest
 
-lint: $(READY)  ## ruff, ruff format and mypy --strict
+lint: $(READY)  ## ruff, ruff format, mypy --strict, snakefmt and snakemake --lint
 	@echo "==> ruff"
 	@.venv/bin/ruff check --output-format concise .
 	@.venv/bin/ruff format --check .
 	@echo "==> mypy"
 	@.venv/bin/mypy
+	@echo "==> snakefmt and snakemake --lint"
+	@if [ -x $(SNAKEMAKE) ]; then .venv/bin/snakefmt --check Snakefile workflow/rules \
+		&& $(SNAKEMAKE) --lint --configfile config/quick.yaml; \
+		else echo "no Snakemake for this Python: needs 3.11"; fi
 
 format: $(READY)  ## let ruff format the code
 	@.venv/bin/ruff format .

@@ -24,7 +24,11 @@ FIGURES = (
     "training_curves",
     "seconds_per_epoch",
 )
-CELL, RUN, TIMING = f"{RESULTS}/{grid.CELL}", f"{RESULTS}/{grid.RUN}", f"{RESULTS}/{grid.TIMING}"
+CELL, RUN, TIMING = (
+    f"{RESULTS}/{grid.CELL}",
+    f"{RESULTS}/{grid.RUN}",
+    f"{RESULTS}/{grid.TIMING}",
+)
 
 
 wildcard_constraints:
@@ -39,9 +43,24 @@ def settings():
 def benchmark_settings(wildcards):
     """What of the configuration a cell's jobs depend on: other benchmarks, seeds and tables may come and go."""
     dumped = settings()
-    kept = ("name", "results", "protocol", "validation", "data", "hwf_path", "precedence", "hierarchy", "training")
+    kept = (
+        "name",
+        "results",
+        "protocol",
+        "validation",
+        "data",
+        "hwf_path",
+        "precedence",
+        "hierarchy",
+        "training",
+    )
     name = wildcards.benchmark
-    chosen = dict(dumped["benchmarks"][name], M=[wildcards.M], rho=[getattr(wildcards, "rho", "0")], methods=["sl"])
+    chosen = dict(
+        dumped["benchmarks"][name],
+        M=[wildcards.M],
+        rho=[getattr(wildcards, "rho", "0")],
+        methods=["sl"],
+    )
     return {
         **{key: dumped[key] for key in kept},
         "benchmarks": {name: chosen},
@@ -52,19 +71,30 @@ def benchmark_settings(wildcards):
 
 def run_files(name):
     """A file of every run of the grid."""
-    return [f"{RESULTS}/{grid.run_path(cell, method)}/{name}" for cell, method in grid.runs(CONFIG)]
+    return [
+        f"{RESULTS}/{grid.run_path(cell, method)}/{name}"
+        for cell, method in grid.runs(CONFIG)
+    ]
 
 
 def table_files():
     """Every table in every form, and the comparison with the paper."""
     names = [*grid.tables(CONFIG), "comparison"]
     forms = {"comparison": ("csv",)}
-    return [f"{RESULTS}/tables/{name}.{form}" for name in names for form in forms.get(name, ("csv", "md", "tex"))]
+    return [
+        f"{RESULTS}/tables/{name}.{form}"
+        for name in names
+        for form in forms.get(name, ("csv", "md", "tex"))
+    ]
 
 
 def figure_files():
     """Every figure in both formats."""
-    return [f"{RESULTS}/figures/{name}.{form}" for name in FIGURES for form in ("png", "svg")]
+    return [
+        f"{RESULTS}/figures/{name}.{form}"
+        for name in FIGURES
+        for form in ("png", "svg")
+    ]
 
 
 def tracked_files():

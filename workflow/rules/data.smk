@@ -9,12 +9,14 @@ rule fetch:
         f"{LOGS}/sources/{{source}}.log",
     benchmark:
         f"{BENCHMARKS}/sources/{{source}}.tsv"
+    conda:
+        "../../environment.yml"
+    resources:
+        network=1,
     params:
         data=settings()["data"],
         hwf_path=settings()["hwf_path"],
         code=code_digest("data"),
-    resources:
-        network=1,
     script:
         "../scripts/fetch.py"
 
@@ -30,6 +32,8 @@ rule samples:
         f"{LOGS}/{grid.CELL}/samples.log",
     benchmark:
         f"{BENCHMARKS}/{grid.CELL}/samples.tsv"
+    conda:
+        "../../environment.yml"
     params:
         config=benchmark_settings,
         code=code_digest("samples"),
@@ -47,6 +51,8 @@ rule marginals:
         f"{LOGS}/{grid.CELL}/marginals.log",
     benchmark:
         f"{BENCHMARKS}/{grid.CELL}/marginals.tsv"
+    conda:
+        "../../environment.yml"
     params:
         config=benchmark_settings,
         code=code_digest("marginals"),

@@ -4,21 +4,30 @@
 rule table:
     """One of the paper's tables as tidy CSV, Markdown and LaTeX."""
     input:
-        lambda w: [f"{RESULTS}/{grid.run_path(*run)}/metrics.json" for run in grid.table_runs(CONFIG, w.table)],
+        lambda w: [
+            f"{RESULTS}/{grid.run_path(*run)}/metrics.json"
+            for run in grid.table_runs(CONFIG, w.table)
+        ],
         reference="reference/tables.csv",
     output:
-        csv=report(f"{RESULTS}/tables/{{table}}.csv", category="Tables", caption="../report/table.rst"),
+        csv=report(
+            f"{RESULTS}/tables/{{table}}.csv",
+            category="Tables",
+            caption="../report/table.rst",
+        ),
         md=f"{RESULTS}/tables/{{table}}.md",
         tex=f"{RESULTS}/tables/{{table}}.tex",
     log:
         f"{LOGS}/tables/{{table}}.log",
     benchmark:
         f"{BENCHMARKS}/tables/{{table}}.tsv"
+    wildcard_constraints:
+        table="|".join(TABLE_CELLS),
+    conda:
+        "../../environment.yml"
     params:
         config=settings(),
         code=code_digest("tables"),
-    wildcard_constraints:
-        table="|".join(TABLE_CELLS),
     script:
         "../scripts/table.py"
 
@@ -29,13 +38,19 @@ rule runtime_table:
         [f"{RESULTS}/{folder}/timing.json" for folder in grid.timings(CONFIG)],
         reference="reference/runtimes.csv",
     output:
-        csv=report(f"{RESULTS}/tables/runtime.csv", category="Tables", caption="../report/table.rst"),
+        csv=report(
+            f"{RESULTS}/tables/runtime.csv",
+            category="Tables",
+            caption="../report/table.rst",
+        ),
         md=f"{RESULTS}/tables/runtime.md",
         tex=f"{RESULTS}/tables/runtime.tex",
     log:
         f"{LOGS}/tables/runtime.log",
     benchmark:
         f"{BENCHMARKS}/tables/runtime.tsv"
+    conda:
+        "../../environment.yml"
     params:
         config=settings(),
         code=code_digest("tables"),
@@ -46,14 +61,24 @@ rule runtime_table:
 rule comparison:
     """Each of the paper's printed entries beside ours."""
     input:
-        tables=[f"{RESULTS}/tables/{name}.csv" for name in grid.tables(CONFIG) if name != "runtime"],
+        tables=[
+            f"{RESULTS}/tables/{name}.csv"
+            for name in grid.tables(CONFIG)
+            if name != "runtime"
+        ],
         reference="reference/tables.csv",
     output:
-        csv=report(f"{RESULTS}/tables/comparison.csv", category="Tables", caption="../report/comparison.rst"),
+        csv=report(
+            f"{RESULTS}/tables/comparison.csv",
+            category="Tables",
+            caption="../report/comparison.rst",
+        ),
     log:
         f"{LOGS}/tables/comparison.log",
     benchmark:
         f"{BENCHMARKS}/tables/comparison.tsv"
+    conda:
+        "../../environment.yml"
     params:
         code=code_digest("tables"),
     script:

@@ -9,8 +9,9 @@ rule tracking_store:
         f"{LOGS}/tracking_store.log",
     benchmark:
         f"{BENCHMARKS}/tracking_store.tsv"
+    conda:
+        "../../environment.yml"
     params:
-        results=RESULTS,
         code=code_digest("track"),
     script:
         "../scripts/tracking_store.py"
@@ -29,10 +30,11 @@ rule track:
         f"{LOGS}/{grid.RUN}/track.log",
     benchmark:
         f"{BENCHMARKS}/{grid.RUN}/track.tsv"
-    params:
-        results=RESULTS,
-        code=code_digest("track"),
+    conda:
+        "../../environment.yml"
     resources:
         tracking=1,
+    params:
+        code=code_digest("track"),
     script:
         "../scripts/track.py"

@@ -15,12 +15,14 @@ rule train:
         f"{LOGS}/{grid.RUN}/train.log",
     benchmark:
         f"{BENCHMARKS}/{grid.RUN}/train.tsv"
-    params:
-        config=benchmark_settings,
-        code=code_digest("train"),
+    conda:
+        "../../environment.yml"
     threads: CONFIG.training.threads
     resources:
         gpu=1,
+    params:
+        config=benchmark_settings,
+        code=code_digest("train"),
     script:
         "../scripts/train.py"
 
@@ -38,10 +40,12 @@ rule adjust:
         f"{LOGS}/{grid.RUN}/adjust.log",
     benchmark:
         f"{BENCHMARKS}/{grid.RUN}/adjust.tsv"
+    conda:
+        "../../environment.yml"
+    threads: CONFIG.training.threads
     params:
         config=benchmark_settings,
         code=code_digest("adjust"),
-    threads: CONFIG.training.threads
     script:
         "../scripts/adjust.py"
 
@@ -56,11 +60,13 @@ rule timing:
         f"{LOGS}/{grid.TIMING}.log",
     benchmark:
         f"{BENCHMARKS}/{grid.TIMING}.tsv"
-    params:
-        config=settings(),
-        code=code_digest("train"),
+    conda:
+        "../../environment.yml"
     threads: CONFIG.training.threads
     resources:
         gpu=1,
+    params:
+        config=settings(),
+        code=code_digest("train"),
     script:
         "../scripts/timing.py"

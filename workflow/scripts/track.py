@@ -8,7 +8,8 @@ from nslimb.experiment.jobs_log import logged
 with logged(snakemake.log[0]):
     from nslimb.experiment.tracking import EXPERIMENTS, mirror, tracking_uri
 
-    results, folder = Path(snakemake.params.results), Path(snakemake.output.mark).parent
+    folder = Path(snakemake.output.mark).parent
+    results = folder.parents[4]  # benchmark, M, rho, seed, train
     uri, path = tracking_uri(results), str(folder.relative_to(results))
     what = mirror(uri, EXPERIMENTS[snakemake.wildcards.benchmark], path, folder, results / "artifacts")
     Path(snakemake.output.mark).write_text(json.dumps({"store": uri, "run": path, "last": what}) + "\n")

@@ -7,4 +7,4 @@ from nslimb.experiment.jobs_log import logged
 with logged(snakemake.log[0]):
     from nslimb.experiment.tracking import client, tracking_uri
 
-    client(tracking_uri(Path(snakemake.params.results)))
+    client(tracking_uri(Path(snakemake.output[0]).parent))

@@ -88,7 +88,8 @@ def runtime(measured: list[dict[str, Any]], protocol: str, reference: Frame) -> 
     ]
     paper = reference.rename(columns={"minutes_per_epoch": "paper_minutes_per_epoch"})
     paper = paper.astype({"M": str})
-    return pd.DataFrame(rows).merge(paper, how="left", on=["algorithm", "batch_size", "benchmark", "M"])
+    frame = pd.DataFrame(rows).merge(paper, how="left", on=["algorithm", "batch_size", "benchmark", "M"])
+    return frame.round({"minutes_per_epoch": 4})
 
 
 def laid_out(frame: Frame) -> Frame:
@@ -99,10 +100,10 @@ def laid_out(frame: Frame) -> Frame:
         t if a == "none" else f"{t} + {a}" for t, a in zip(shown["training"], shown["adjustment"], strict=True)
     ]
     shown["cell"] = [f"{b}-{m}, rho={r}" for b, m, r in zip(shown["benchmark"], shown["M"], shown["rho"], strict=True)]
-    best = shown.groupby("cell")["accuracy_mean"].transform("max")
-    shown.loc[shown["accuracy_mean"].notna() & (shown["accuracy_mean"] == best), "entry"] = shown["entry"].map(
-        "**{}**".format
-    )
+    # The best of what may be compared: an oracle is no rival.
+    rivals = shown["accuracy_mean"].where(~shown["training"].str.contains("oracle"))
+    best = rivals.groupby(shown["cell"]).transform("max")
+    shown.loc[rivals.notna() & (rivals == best), "entry"] = shown["entry"].map("**{}**".format)
     wide = shown.pivot(index="method", columns="cell", values="entry")
     return wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
 

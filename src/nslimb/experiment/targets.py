@@ -1,0 +1,39 @@
+"""``python -m nslimb.experiment.targets CONFIG BENCHMARK M RHO SEED``: the files of one cell, for Snakemake."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import yaml
+
+from nslimb.errors import InvalidInput, NslimbError
+from nslimb.experiment.cells import Cell, run_path, settings_of
+from nslimb.experiment.config import Config, read_config
+
+
+def cell_targets(config: Config, cell: Cell) -> list[str]:
+    """metrics.json of every method of a cell; a cell that is not in the grid is refused."""
+    settings = settings_of(config, cell.benchmark)
+    for name, value, known in (
+        ("M", cell.M, settings.M),
+        ("rho", cell.rho, settings.rho),
+        ("seed", cell.seed, config.seeds),
+    ):
+        if value not in known:
+            raise InvalidInput(name, f"one of the configuration's: {', '.join(known)}", repr(value))
+    return [str(config.results / run_path(cell, method) / "metrics.json") for method in settings.methods]
+
+
+def main(arguments: list[str]) -> None:
+    try:
+        if len(arguments) != 5:
+            raise InvalidInput("cell", "BENCHMARK, M, RHO and SEED", " ".join(arguments[1:]) or "nothing")
+        values = yaml.safe_load(Path(arguments[0]).read_text())
+        print(" ".join(cell_targets(read_config(values), Cell(*arguments[1:]))))
+    except (NslimbError, OSError) as error:
+        sys.exit(f"nslimb: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

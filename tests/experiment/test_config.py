@@ -1,0 +1,185 @@
+"""The configuration files, and what is refused before any job starts."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nslimb.data.catalogue import SOURCES
+from nslimb.errors import DataError, InvalidInput
+from nslimb.experiment import names
+from nslimb.experiment.cells import Cell, cells, method_options, runs, sigma_of, table_runs, tables, timings
+from nslimb.experiment.config import read_config
+from nslimb.experiment.provenance import claim_results, code_digest, versions
+from nslimb.experiment.targets import cell_targets
+from nslimb.learning.methods import METHODS
+from nslimb.networks import NETWORKS
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "config").glob("*.yaml"))
+
+
+def values(name: str = "quick") -> dict[str, Any]:
+    return yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_configuration_file_is_valid(path: Path) -> None:
+    config = read_config(yaml.safe_load(path.read_text()))
+    assert list(runs(config))
+    assert config.name == {"config": "paper"}.get(path.stem, path.stem)
+
+
+def test_the_names_are_those_of_the_library() -> None:
+    assert tuple(SOURCES) == names.SOURCES
+    assert tuple(NETWORKS) == names.NETWORKS
+    assert METHODS == names.METHODS
+
+
+def test_the_papers_grid_covers_every_printed_entry() -> None:
+    import pandas as pd
+
+    config = read_config(values("config"))
+    reference = pd.read_csv(ROOT / "reference" / "tables.csv", dtype=str)
+    assert len(reference) == 345
+    ours = {
+        (table, cell.benchmark.upper(), cell.M, cell.rho, names.PRINTED[method])
+        for table in names.TABLE_CELLS
+        for cell, method in table_runs(config, table)
+    }
+    printed = set(reference[["table", "benchmark", "M", "rho", "training"]].itertuples(index=False, name=None))
+    assert printed <= ours
+    assert len(timings(config)) * 2 == len(pd.read_csv(ROOT / "reference" / "runtimes.csv"))
+
+
+def test_the_quick_grid_uses_every_method_and_embedded_data_only() -> None:
+    config = read_config(values())
+    assert {method for _, method in runs(config)} == set(names.METHODS)
+    assert all(SOURCES[benchmark.source].embedded for benchmark in config.benchmarks.values())
+    assert set(tables(config)) == set(names.TABLES)
+
+
+def test_swept_values_stay_text() -> None:
+    config = read_config({**values(), "seeds": [1, "02"]})
+    assert config.seeds == ("1", "02")
+    assert next(cells(config)) == Cell("max", "3", "0", "1")
+    assert next(cells(config)).path == "benchmark=max/M=3/rho=0/seed=1"
+
+
+def changed(*keys: str, value: Any) -> dict[str, Any]:
+    config = copy.deepcopy(values())
+    place = config
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (changed("epochs", value=3), r"epochs: unknown key; the keys here are benchmarks, data, .*validation"),
+        (
+            changed("training", "epoch", value=3),
+            r"training.epoch: unknown key; the keys here are batch_size, device, epochs",
+        ),
+        (changed("benchmarks", "max", "m", value=[3]), r"benchmarks.max.m: unknown key; the keys here are M, methods"),
+        (
+            changed("benchmarks", "min", value=values()["benchmarks"]["max"]),
+            r"benchmarks.min.*'max', 'sum', 'hwf' or 'smallest_parent'",
+        ),
+        (
+            changed("benchmarks", "max", "methods", value=["sl", "adam"]),
+            r"methods.1: Input should be 'sl', 'records'.*got 'adam'",
+        ),
+        (changed("benchmarks", "hwf", "M", value=[4]), r"benchmarks.hwf.M: expected odd integers .*, got 4"),
+        (
+            changed("benchmarks", "max", "rho", value=[-5]),
+            r"benchmarks.max.rho: expected 0 .* or numbers of at least 1, got -5",
+        ),
+        (changed("benchmarks", "max", "rho", value=[5, 5.0]), r"expected distinct values, got 5 twice"),
+        (changed("seeds", value=[1, 1]), r"seeds: expected distinct values, got 1 twice"),
+        (changed("seeds", value=[-1]), r"seeds: expected integers of at least 0, got -1"),
+        (changed("seeds", value=[]), r"seeds: .*at least 1"),
+        (changed("training", "epochs", value=0), r"training.epochs: .*greater than or equal to 1, got 0"),
+        (changed("protocol", value="fast"), r"protocol: Input should be 'paper' or 'exact', got 'fast'"),
+        (changed("tables", value=["min"]), r"tables.0: Input should be 'max', 'max_full'"),
+    ],
+)
+def test_bad_configurations_are_refused_with_the_place(config: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"(?s){message}"):
+        read_config(config)
+
+
+def test_protocols_differ_in_proofs_and_loss() -> None:
+    paper, exact = read_config(values("config")), read_config(values("exact"))
+    assert method_options(paper, "max")["proofs"] == 1
+    assert method_options(paper, "smallest_parent")["proofs"] is None
+    assert method_options(paper, "max")["form"] == "bce"
+    assert method_options(exact, "max") == {
+        **method_options(exact, "hwf"),
+        "proofs": None,
+        "form": "nll",
+        "encoding": "hull",
+    }
+
+
+def test_sigmas_of_the_grid() -> None:
+    config = read_config(values())
+    assert sigma_of(config, "max", "3").name == "maximum"
+    assert sigma_of(config, "hwf", "3").options == {"precedence": False}
+    digits = sigma_of(config, "smallest_parent", "2")
+    assert digits.options["classes"] == tuple("0123456789")
+    assert digits.weak_labels[digits.apply([7, 8])] == "many"
+    assert sigma_of(read_config(values("config")), "smallest_parent", "2").num_classes == 10
+
+
+def test_cells_outside_the_grid_are_refused() -> None:
+    config = read_config(values())
+    assert cell_targets(config, Cell("sum", "5", "50", "1")) == [
+        f"results/quick/benchmark=sum/M=5/rho=50/seed=1/train={method}/metrics.json" for method in ("sl", "ilp-alg1")
+    ]
+    for cell, message in (
+        (Cell("sum", "6", "50", "1"), "M: expected one of the configuration's: 5"),
+        (Cell("min", "3", "0", "1"), "benchmark: expected"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            cell_targets(config, cell)
+
+
+def test_a_results_folder_belongs_to_one_grid(tmp_path: Path) -> None:
+    quick = read_config({**values(), "results": str(tmp_path / "results")})
+    claim_results(quick)
+    claim_results(quick)
+    with pytest.raises(
+        DataError, match=r"holds the results of the grid .*quick.* this one is .*paper.*--config results="
+    ):
+        claim_results(read_config({**values("config"), "results": str(tmp_path / "results")}))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        claim_results(read_config({**values(), "results": str(tmp_path / "file" / "results")}))
+
+
+def test_digests_follow_the_code_they_stand_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    from nslimb.experiment import provenance
+
+    package = tmp_path / "nslimb"
+    shutil.copytree(ROOT / "src" / "nslimb", package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(provenance, "_PACKAGE", package)
+    before = {step: code_digest(step) for step in provenance.PARTS}
+    (package / "learning" / "loop.py").write_text((package / "learning" / "loop.py").read_text() + "\n# a comment\n")
+    after = {step: code_digest(step) for step in provenance.PARTS}
+    assert {step for step in before if before[step] != after[step]} == {"train", "adjust"}
+    (package / "cli.py").write_text("")
+    assert {step: code_digest(step) for step in provenance.PARTS} == after
+
+
+def test_versions_are_recorded() -> None:
+    assert json.loads(json.dumps(versions()))["torch"].startswith("2.")
