@@ -38,6 +38,20 @@ def make_run(folder: Path, accuracy: float = 0.5) -> None:
     (folder / "history.csv").write_text("epoch,loss,test_accuracy\n1,2.0,\n2,1.0,0.5\n")
 
 
+CODE = """
+import json, sys
+from pathlib import Path
+from nslimb.experiment.tracking import mirror
+results, path = Path(sys.argv[2]), sys.argv[3]
+what = mirror(sys.argv[1], "max_full", path, results / path, results / "artifacts")
+(results / "last.json").write_text(json.dumps(what))
+"""
+
+
+def in_a_process_of_its_own(uri: str, results: Path, path: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", CODE, uri, str(results), path])
+
+
 def runs_of(uri: str) -> list:
     store = client(uri)
     experiment = store.get_experiment_by_name("max_full")
@@ -69,7 +83,9 @@ def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, mon
     (found,) = runs_of(uri)
     assert found.data.metrics["none.accuracy"] == 0.75
     (tmp_path / "mlflow.db").unlink()
-    assert mirror(*arguments) == "created"
+    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=120) == 0
+    assert (tmp_path / "mlflow.db").stat().st_size > 0
+    assert json.loads((tmp_path / "last.json").read_text()) == "created"
 
 
 def test_four_workers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +95,7 @@ def test_four_workers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     paths = [PATH.replace("seed=1", f"seed={seed}") for seed in range(1, 5)]
     for path in paths:
         make_run(tmp_path / path)
-    code = "import sys; from pathlib import Path; from nslimb.experiment.tracking import mirror; r = Path(sys.argv[2]); mirror(sys.argv[1], 'max_full', sys.argv[3], r / sys.argv[3], r / 'artifacts')"
-    workers = [subprocess.Popen([sys.executable, "-c", code, uri, str(tmp_path), path]) for path in paths]
+    workers = [in_a_process_of_its_own(uri, tmp_path, path) for path in paths]
     assert [worker.wait(timeout=120) for worker in workers] == [0, 0, 0, 0]
     assert sorted(run.info.run_name for run in runs_of(uri)) == paths
 
