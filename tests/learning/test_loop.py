@@ -21,7 +21,8 @@ from nslimb.data import ImageSource, Samples, draw_samples
 from nslimb.data.pixels import flip_and_crop, normalise
 from nslimb.data.samples import Gold
 from nslimb.errors import DataError, InvalidInput, TrainingFailed
-from nslimb.learning.loop import Record, Settings, Trained, load_weights, predict, train
+from nslimb.learning.checkpoint import load_weights
+from nslimb.learning.loop import Record, Settings, Trained, predict, train
 from nslimb.learning.methods import METHODS, Batch, Method, Pseudolabelling, make_method
 from nslimb.networks import NETWORKS, build
 

@@ -21,7 +21,8 @@ from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
 from nslimb.files import written_aside
-from nslimb.learning.loop import Record, Settings, load_weights, predict, train
+from nslimb.learning.checkpoint import load_weights
+from nslimb.learning.loop import Record, Settings, predict, train
 from nslimb.learning.methods import Method, make_method
 from nslimb.marginals import NotIdentified, estimate_marginal
 from nslimb.metrics import kullback_leibler, total_variation

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -19,8 +18,9 @@ from torch import Tensor, nn
 from nslimb.checks import check_count
 from nslimb.data.pixels import flip_and_crop, normalise
 from nslimb.data.samples import Samples
-from nslimb.errors import DataError, InvalidInput, TrainingFailed
-from nslimb.files import digest, written_aside
+from nslimb.errors import InvalidInput, TrainingFailed
+from nslimb.files import written_aside
+from nslimb.learning.checkpoint import fingerprint, load_weights, resume, save
 from nslimb.learning.methods import Batch, Method
 from nslimb.learning.progress import EpochLog
 from nslimb.metrics import confusion_matrix
@@ -85,8 +85,8 @@ def train(
     network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     features = _features(network, settings)
-    fingerprint = _fingerprint(settings, samples, sigma, method, images, start_from)
-    history = _resume(folder, fingerprint, network, optimizer, method)
+    mark = fingerprint(asdict(settings), samples, sigma, method, images, start_from)
+    history = resume(folder, mark, network, optimizer, method)
     total = method.pre_epochs + settings.epochs
     with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
         for epoch in range(len(history), total):
@@ -107,7 +107,7 @@ def train(
                 network = _fresh(settings, sigma, "final", device, pixels, start)
                 features = _features(network, settings)
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-            _save(folder, fingerprint, network, optimizer, method, history)
+            save(folder, mark, network, optimizer, method, history)
             log.epoch(row)
     with written_aside(folder / "model.pt") as aside:
         torch.save({"network": network.state_dict(), "method": method.state_dict()}, aside)
@@ -259,88 +259,3 @@ def _device(name: str) -> torch.device:
 def _features(network: Classifier, settings: Settings) -> Callable[[Tensor], Tensor]:
     """The features' forward pass, compiled where asked for; the network itself stays as it is."""
     return torch.compile(network.features) if settings.compile else network.features
-
-
-def _fingerprint(
-    settings: Settings,
-    samples: Samples,
-    sigma: Sigma,
-    method: Method,
-    images: np.ndarray[Any, np.dtype[np.uint8]],
-    start_from: Path | None,
-) -> str:
-    """What must be equal for a checkpoint to be resumed."""
-    described = json.dumps([asdict(settings), repr(sigma), type(method).__name__, method.describe()])
-    start = b"" if start_from is None else start_from.read_bytes()
-    return digest(
-        described.encode(),
-        samples.train.tobytes(),
-        samples.train_weak.tobytes(),
-        start,
-        np.ascontiguousarray(images).data,
-    )
-
-
-def _save(
-    folder: Path,
-    fingerprint: str,
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    method: Method,
-    history: list[dict[str, Any]],
-) -> None:
-    """The checkpoint, then the history: whole files, one after the other."""
-    with written_aside(folder / "checkpoint.pt") as aside:
-        state = {
-            "fingerprint": fingerprint,
-            "network": network.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "method": method.state_dict(),
-            "history": json.dumps(history),
-        }
-        torch.save(state, aside)
-    write_history(folder / "history.csv", history)
-
-
-def write_history(path: Path, history: Iterable[dict[str, Any]]) -> None:
-    """One row an epoch."""
-    rows = list(history)
-    with written_aside(path) as aside, aside.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def _resume(
-    folder: Path, fingerprint: str, network: nn.Module, optimizer: torch.optim.Optimizer, method: Method
-) -> list[dict[str, Any]]:
-    """Take up a checkpoint in ``folder``; the history so far, empty where there is none."""
-    path = folder / "checkpoint.pt"
-    for stale in folder.glob(".*.pt.*"):  # written aside by a process that was killed
-        stale.unlink()
-    method.reset()
-    if not path.exists():
-        (folder / "model.pt").unlink(missing_ok=True)
-        return []
-    state = load_weights(path)
-    if state.get("fingerprint") != fingerprint:
-        raise DataError(
-            f"{path}: expected a checkpoint of this configuration, got one of another (settings, samples, sigma or "
-            "method); remove it to start anew, or train into another folder"
-        )
-    network.load_state_dict(state["network"])
-    optimizer.load_state_dict(state["optimizer"])
-    method.load_state_dict(state["method"])
-    history: list[dict[str, Any]] = json.loads(state["history"])
-    write_history(folder / "history.csv", history)
-    return history
-
-
-def load_weights(path: Path) -> dict[str, Any]:
-    """A .pt file of tensors and plain values; anything else in it is refused, not executed."""
-    try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{path}: cannot be read as weights ({first}); remove it and train again") from error
-    return state
