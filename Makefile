@@ -31,8 +31,8 @@ look: $(READY)  ## install, then a first look: what sigma hides, and digits lear
 	@$(PY) examples/first_look.py
 
 cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONFIG=config/quick.yaml]
-	@$(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules \
-		$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED))
+	@targets=$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)) \
+		&& $(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules -- $$targets
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
