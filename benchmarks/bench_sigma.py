@@ -20,7 +20,7 @@ def make_batch(sigma: Sigma) -> tuple[Tensor, Tensor]:
     """Logits, and the weak labels of valid label vectors drawn from uniform hidden labels."""
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(BATCH, sigma.arity, sigma.num_classes, generator=generator).requires_grad_()
-    allowed = [np.flatnonzero((targets >= 0).any(axis=0)) for targets in sigma.diagram.targets]
+    allowed = [np.flatnonzero(accepted) for accepted in sigma.accepted]
     rng = np.random.default_rng(0)
     labels = np.stack([rng.choice(live, size=BATCH) for live in allowed], axis=1)
     return logits, torch.from_numpy(sigma.apply(labels))

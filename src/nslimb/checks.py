@@ -20,16 +20,22 @@ from nslimb.errors import InvalidInput
 def check_log_scores(log_scores: Any, arity: int, num_classes: int) -> Tensor:
     """``log_scores`` if it is a float32 or float64 tensor [B, arity, num_classes] without NaN or +inf."""
     expected = f"a float32 or float64 tensor of shape [batch, {arity}, {num_classes}]"
-    if not isinstance(log_scores, Tensor):
-        raise InvalidInput("log_scores", expected, f"an object of type {type(log_scores).__name__}")
-    if log_scores.dtype not in (torch.float32, torch.float64):
-        raise InvalidInput("log_scores", expected, f"dtype {log_scores.dtype}")
+    check_float_tensor(log_scores, expected)
     if log_scores.dim() != 3 or log_scores.shape[1:] != (arity, num_classes):
         raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
     if log_scores.device.type == "cpu" and not bool((log_scores.detach() < float("inf")).all()):
         bad = (~(log_scores.detach() < float("inf"))).nonzero()[0].tolist()
         raise InvalidInput("log_scores", "numbers below +inf", f"{log_scores[tuple(bad)].item()} at index {bad}")
-    return log_scores
+    scores: Tensor = log_scores
+    return scores
+
+
+def check_float_tensor(log_scores: Any, expected: str) -> None:
+    """Refuse what is no float32 or float64 tensor."""
+    if not isinstance(log_scores, Tensor):
+        raise InvalidInput("log_scores", expected, f"an object of type {type(log_scores).__name__}")
+    if log_scores.dtype not in (torch.float32, torch.float64):
+        raise InvalidInput("log_scores", expected, f"dtype {log_scores.dtype}")
 
 
 def check_weak(weak: Any, batch: int, num_weak: int, device: torch.device) -> Tensor:
@@ -67,10 +73,10 @@ def check_range(argument: str, indices: Tensor, size: int, expected: str) -> Non
             raise InvalidInput(argument, expected, f"{low if low < 0 else high}")
 
 
-def check_count(argument: str, value: Any) -> int:
-    """``value`` if it is an integer of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InvalidInput(argument, "an integer of at least 1", repr(value))
+def check_count(argument: str, value: Any, least: int = 1) -> int:
+    """``value`` if it is an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InvalidInput(argument, f"an integer of at least {least}", repr(value))
     return int(value)
 
 

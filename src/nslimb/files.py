@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from nslimb.errors import DataError
 
 
 @contextlib.contextmanager
@@ -49,3 +53,22 @@ def digest(*parts: bytes | memoryview) -> str:
     for part in parts:
         state.update(part)
     return state.hexdigest()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Text, whole or not at all."""
+    with written_aside(path) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON, whole or not at all."""
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """JSON, or an error that names the file and the remedy."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error

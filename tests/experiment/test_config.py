@@ -12,7 +12,7 @@ import yaml
 
 from nslimb.data.catalogue import SOURCES
 from nslimb.errors import DataError, InvalidInput
-from nslimb.experiment import names
+from nslimb.experiment import figures, names
 from nslimb.experiment.cells import Cell, cells, method_options, runs, sigma_of, table_runs, tables, timings
 from nslimb.experiment.config import read_config
 from nslimb.experiment.provenance import claim_results, code_digest, versions
@@ -39,6 +39,7 @@ def test_the_names_are_those_of_the_library() -> None:
     assert tuple(SOURCES) == names.SOURCES
     assert tuple(NETWORKS) == names.NETWORKS
     assert METHODS == names.METHODS
+    assert tuple(figures.FIGURES) == names.FIGURES
 
 
 def test_the_papers_grid_covers_every_printed_entry() -> None:

@@ -4,7 +4,7 @@ import sys
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment.config import read_config
-from nslimb.experiment.names import TABLE_CELLS
+from nslimb.experiment.names import FIGURES, TABLE_CELLS
 from nslimb.experiment.provenance import claim_results, code_digest
 
 try:
@@ -16,14 +16,6 @@ except NslimbError as error:
 RESULTS = str(CONFIG.results)
 LOGS = f"logs/{CONFIG.name}"
 BENCHMARKS = f"{RESULTS}/benchmarks"
-FIGURES = (
-    "class_accuracy_over_epochs",
-    "marginals",
-    "sl_against_ilp",
-    "accuracy_by_method",
-    "training_curves",
-    "seconds_per_epoch",
-)
 CELL, RUN, TIMING = (
     f"{RESULTS}/{grid.CELL}",
     f"{RESULTS}/{grid.RUN}",

@@ -10,6 +10,7 @@ with logged(snakemake.log[0]):
     from nslimb.experiment.config import read_config
     from nslimb.experiment.gather import gather
     from nslimb.experiment.names import TABLE_CELLS
+    from nslimb.files import write_text
 
     config, name = read_config(snakemake.params.config), snakemake.wildcards.table
     benchmark = config.benchmarks[TABLE_CELLS[name][0]]
@@ -18,5 +19,5 @@ with logged(snakemake.log[0]):
     how = f"{benchmark.source}, {config.training.epochs} epochs, {len(config.seeds)} seed(s)"
     caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}"
     tables.write_csv(Path(snakemake.output.csv), frame)
-    tables.write_text(Path(snakemake.output.md), tables.markdown(tables.laid_out(frame), caption))
-    tables.write_text(Path(snakemake.output.tex), tables.latex(tables.laid_out(frame), caption))
+    write_text(Path(snakemake.output.md), tables.markdown(tables.laid_out(frame), caption))
+    write_text(Path(snakemake.output.tex), tables.latex(tables.laid_out(frame), caption))

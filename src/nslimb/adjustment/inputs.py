@@ -7,21 +7,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from nslimb.checks import check_float_tensor
 from nslimb.errors import InvalidInput
 
 
 def check_instance_scores(log_scores: Any) -> Tensor:
     """``log_scores`` if it is a float32 or float64 tensor [n, c] without NaN or +inf, n and c at least 1."""
     expected = "a float32 or float64 tensor of shape [n, c] with numbers below +inf"
-    if not isinstance(log_scores, Tensor):
-        raise InvalidInput("log_scores", expected, f"an object of type {type(log_scores).__name__}")
-    if log_scores.dtype not in (torch.float32, torch.float64):
-        raise InvalidInput("log_scores", expected, f"dtype {log_scores.dtype}")
+    check_float_tensor(log_scores, expected)
     if log_scores.dim() != 2 or log_scores.numel() == 0:
         raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
     if log_scores.device.type == "cpu" and not bool((log_scores < float("inf")).all()):
         raise InvalidInput("log_scores", expected, "NaN or +inf")
-    return log_scores
+    scores: Tensor = log_scores
+    return scores
 
 
 def check_positive(argument: str, value: Any, allow_zero: bool = False) -> Tensor:

@@ -66,8 +66,7 @@ def draw_samples(
             "source", f"{sigma.num_classes} classes, as sigma has", f"{source.name} with {source.num_classes}"
         )
     check_count("number", number)
-    if isinstance(seed, bool) or seed < 0:
-        raise InvalidInput("seed", "an integer of at least 0", repr(seed))
+    check_count("seed", seed, least=0)
     check_count("validation", validation)
     pools = {}
     for part, is_test in (("train", False), ("test", True)):
@@ -102,14 +101,9 @@ def _hold_out(pool: IntArray, labels: IntArray, rng: np.random.Generator) -> tup
     return pool[~held], pool[held]
 
 
-def _accepted(sigma: Sigma) -> NDArray[np.bool_]:
-    """Which labels sigma accepts at each position, [M, c]."""
-    return np.array([(targets != DEAD).any(axis=0) for targets in sigma.diagram.targets])
-
-
 def _draw(labels: IntArray, pool: IntArray, sigma: Sigma, number: int, rng: np.random.Generator) -> IntArray:
     tuples = np.empty((number, sigma.arity), dtype=np.int64)
-    choices = [pool[accepted[labels[pool]]] for accepted in _accepted(sigma)]
+    choices = [pool[accepted[labels[pool]]] for accepted in sigma.accepted]
     if min(map(len, choices)) == 0:
         raise DataError("samples: no image of the pool has a label that sigma accepts at some position")
     wanting = np.arange(number)
@@ -123,7 +117,7 @@ def _draw(labels: IntArray, pool: IntArray, sigma: Sigma, number: int, rng: np.r
 
 
 def _pool_ratios(labels: IntArray, sigma: Sigma) -> FloatArray:
-    counts = np.bincount(labels, minlength=sigma.num_classes) * _accepted(sigma)
+    counts = np.bincount(labels, minlength=sigma.num_classes) * sigma.accepted
     ratios = counts / counts.sum(axis=1, keepdims=True)
     return np.asarray(ratios[0] if (ratios == ratios[0]).all() else ratios)
 

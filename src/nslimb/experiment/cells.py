@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nslimb.errors import InvalidInput
@@ -143,8 +142,3 @@ def method_options(config: Config, benchmark: str) -> dict[str, Any]:
         return {"proofs": None, "form": "nll", "encoding": "hull", **common}
     proofs = None if benchmark == "smallest_parent" else 1
     return {"proofs": proofs, "form": "bce", "encoding": "paper", **common}
-
-
-def results_path(config: Config, *parts: str) -> str:
-    """A path below the results folder, as text."""
-    return str(Path(config.results, *parts))

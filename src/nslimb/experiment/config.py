@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nslimb.errors import InvalidInput
 from nslimb.experiment.names import ARITIES, BENCHMARKS, METHODS, NETWORKS, SOURCES, TABLES
 
-Text = str  # swept values stay text: rho=10 and rho=10.0 would be two jobs
+
+def _texts(values: Any) -> Any:
+    """Numbers of a YAML list as the text they were written as."""
+    if not isinstance(values, (list, tuple)):
+        return values
+    return tuple(
+        str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value for value in values
+    )
+
+
+# Swept values stay text: rho=10 and rho=10.0 would be two jobs.
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
 
 
 class Block(BaseModel):
@@ -26,14 +37,9 @@ class Benchmark(Block):
     source: Literal[SOURCES]  # type: ignore[valid-type]
     network: Literal[NETWORKS]  # type: ignore[valid-type]
     samples: int = Field(ge=1)
-    M: tuple[Text, ...] = Field(min_length=1)
-    rho: tuple[Text, ...] = Field(min_length=1)
+    M: Texts = Field(min_length=1)
+    rho: Texts = Field(min_length=1)
     methods: tuple[Literal[METHODS], ...] = Field(min_length=1)  # type: ignore[valid-type]
-
-    @field_validator("M", "rho", mode="before")
-    @classmethod
-    def _as_text(cls, values: Any) -> Any:
-        return _texts(values)
 
     @field_validator("rho")
     @classmethod
@@ -63,15 +69,10 @@ class Runtime(Block):
 
     batch_sizes: tuple[int, ...] = (64, 256, 512)
     batches: int = Field(default=4, ge=1)
-    max_M: tuple[Text, ...] = ("3", "4")  # noqa: N815
+    max_M: Texts = ("3", "4")  # noqa: N815
     max_samples: int = 2000
-    sum_M: tuple[Text, ...] = ("5", "6")  # noqa: N815
+    sum_M: Texts = ("5", "6")  # noqa: N815
     sum_samples: int = 1000
-
-    @field_validator("max_M", "sum_M", mode="before")
-    @classmethod
-    def _as_text(cls, values: Any) -> Any:
-        return _texts(values)
 
 
 class Config(Block):
@@ -80,7 +81,7 @@ class Config(Block):
     name: str = Field(pattern=r"^[a-z0-9_-]+$")
     results: Path = Path("results")
     protocol: Literal["paper", "exact"] = "paper"
-    seeds: tuple[Text, ...] = Field(min_length=1)
+    seeds: Texts = Field(min_length=1)
     validation: int = Field(default=256, ge=1)
     data: Path = Path("data")
     hwf_path: Path | None = None
@@ -90,11 +91,6 @@ class Config(Block):
     benchmarks: dict[Literal[BENCHMARKS], Benchmark] = Field(min_length=1)  # type: ignore[valid-type]
     tables: tuple[Literal[TABLES], ...]  # type: ignore[valid-type]
     runtime: Runtime = Runtime()
-
-    @field_validator("seeds", mode="before")
-    @classmethod
-    def _as_text(cls, values: Any) -> Any:
-        return _texts(values)
 
     @field_validator("seeds")
     @classmethod
@@ -138,15 +134,6 @@ def _block_at(place: tuple[Any, ...]) -> type[Block]:
         return Benchmark
     kinds: dict[str, type[Block]] = {"training": Training, "runtime": Runtime}
     return kinds.get(str(place[0]), Config) if place else Config
-
-
-def _texts(values: Any) -> Any:
-    """Numbers of a YAML list as the text they were written as."""
-    if not isinstance(values, (list, tuple)):
-        return values
-    return tuple(
-        str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value for value in values
-    )
 
 
 def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 from nslimb.errors import DataError
 from nslimb.experiment.cells import Cell, run_path
 from nslimb.experiment.config import Config
+from nslimb.files import read_json
 
 
 def gather(config: Config, runs: list[tuple[Cell, str]]) -> list[dict[str, Any]]:
@@ -24,17 +24,15 @@ def gather(config: Config, runs: list[tuple[Cell, str]]) -> list[dict[str, Any]]
                 **vars(cell),
                 "method": method,
                 "folder": folder,
-                "metrics": _read(metrics, lambda path: json.loads(path.read_text())),
-                "history": _read(history, pd.read_csv) if metrics.exists() else None,
+                "metrics": read_json(metrics) if metrics.exists() else None,
+                "history": _read_history(history) if metrics.exists() and history.exists() else None,
             }
         )
     return gathered
 
 
-def _read(path: Path, reader: Any) -> Any:
-    if not path.exists():
-        return None
+def _read_history(path: Path) -> pd.DataFrame:
     try:
-        return reader(path)
+        return pd.read_csv(path)
     except (ValueError, OSError) as error:
         raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from pathlib import Path
@@ -16,31 +15,16 @@ from nslimb.adjustment.evaluation import evaluate_adjustments
 from nslimb.data.catalogue import load
 from nslimb.data.samples import draw_samples, load_gold, load_samples, save
 from nslimb.data.source import ImageSource
-from nslimb.errors import DataError
 from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
-from nslimb.files import written_aside
+from nslimb.files import read_json, write_json, write_text
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import Record, Settings, predict, train
 from nslimb.learning.methods import Method, make_method
 from nslimb.marginals import NotIdentified, estimate_marginal
 from nslimb.metrics import kullback_leibler, total_variation
 from nslimb.networks import build
-
-
-def write_json(path: Path, content: Any) -> None:
-    """JSON, whole or not at all."""
-    with written_aside(path) as aside:
-        aside.write_text(json.dumps(content, indent=1) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """JSON, or an error that names the file and the remedy."""
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error
 
 
 def _source(config: Config, cell: Cell) -> ImageSource:
@@ -134,8 +118,7 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
             "job": round(time.perf_counter() - began, 3),
         },
     }
-    with written_aside(into / "run.yaml") as aside:
-        aside.write_text(yaml.safe_dump(described, sort_keys=False, allow_unicode=True))
+    write_text(into / "run.yaml", yaml.safe_dump(described, sort_keys=False, allow_unicode=True))
 
 
 def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:

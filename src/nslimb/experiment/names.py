@@ -11,6 +11,15 @@ METHODS = ("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "supervised")
 ADJUSTMENTS = ("none", "la", "carot")
 TABLES = ("max", "max_full", "sum", "hwf", "smallest_parent", "runtime")
 
+FIGURES = (
+    "class_accuracy_over_epochs",
+    "marginals",
+    "sl_against_ilp",
+    "accuracy_by_method",
+    "training_curves",
+    "seconds_per_epoch",
+)
+
 # As the paper prints them.
 PRINTED = {
     "sl": "SL",

@@ -15,17 +15,28 @@ from nslimb.experiment.config import Config
 from nslimb.files import digest, written_aside
 
 _PACKAGE = Path(__file__).parent.parent
+_JOBS = ("experiment/jobs.py", "experiment/cells.py")
 _SHARED = ("checks.py", "errors.py", "files.py", "seeds.py")
 
 # The parts of the package that each step of the workflow runs through.
 PARTS: dict[str, tuple[str, ...]] = {
     "data": ("data",),
-    "samples": ("data", "sigma"),
-    "marginals": ("marginals", "sigma"),
-    "train": ("data", "learning", "marginals", "sigma", "networks.py", "vision.py"),
-    "adjust": ("adjustment", "data", "learning", "sigma", "metrics.py", "networks.py", "vision.py"),
-    "tables": ("experiment/tables.py", "experiment/names.py"),
-    "figures": ("experiment/figures.py", "experiment/names.py"),
+    "samples": ("data", "sigma", *_JOBS),
+    "marginals": ("marginals", "sigma", *_JOBS),
+    "train": ("data", "learning", "marginals", "sigma", "metrics.py", "networks.py", "vision.py", *_JOBS),
+    "adjust": (
+        "adjustment",
+        "data",
+        "learning",
+        "marginals",
+        "sigma",
+        "metrics.py",
+        "networks.py",
+        "vision.py",
+        *_JOBS,
+    ),
+    "tables": ("experiment/tables.py", "experiment/names.py", "experiment/gather.py"),
+    "figures": ("experiment/figures.py", "experiment/names.py", "experiment/gather.py"),
     "track": ("experiment/tracking.py",),
 }
 _PACKAGES = ("nslimb", "torch", "torchvision", "numpy", "scipy", "highspy", "snakemake", "mlflow")

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from nslimb.experiment.names import ADJUSTMENTS, PRINTED
-from nslimb.files import written_aside
+from nslimb.files import write_text
 
 Frame = pd.DataFrame
 KEYS = ["table", "benchmark", "M", "rho", "training", "adjustment"]
@@ -142,12 +142,6 @@ def latex(frame: Frame, caption: str) -> str:
         f"\\begin{{table}}\n\\caption{{{cell(caption)}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
         f"{body} \\\\\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
     )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Text, whole or not at all."""
-    with written_aside(path) as aside:
-        aside.write_text(text, encoding="utf-8")
 
 
 def write_csv(path: Path, frame: Frame) -> None:

@@ -28,7 +28,7 @@ def fingerprint(
     start_from: Path | None,
 ) -> str:
     """What must be equal for a checkpoint to be resumed."""
-    described = json.dumps([settings, repr(sigma), type(method).__name__, method.describe()])
+    described = json.dumps([settings, repr(sigma), type(method).__name__, method.describe()], default=int)
     start = b"" if start_from is None else start_from.read_bytes()
     return digest(
         described.encode(),

@@ -239,8 +239,7 @@ def _check(settings: Settings, samples: Samples) -> None:
         check_count(name, getattr(settings, name))
     if not 0 < settings.learning_rate < float("inf"):
         raise InvalidInput("learning_rate", "a number above 0", settings.learning_rate)
-    if isinstance(settings.seed, bool) or not isinstance(settings.seed, int) or settings.seed < 0:
-        raise InvalidInput("seed", "an integer of at least 0", repr(settings.seed))
+    check_count("seed", settings.seed, least=0)
     if len(samples.train) == 0:
         raise InvalidInput("samples", "at least one training sample", "none")
 

@@ -17,6 +17,7 @@ from nslimb.learning.records import Records
 from nslimb.learning.semantic import Form, semantic_loss
 from nslimb.marginals.window import SlidingWindow
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.diagram import DEAD
 
 
 class Batch(NamedTuple):
@@ -224,7 +225,7 @@ def make_method(
     if name == "records":
         return Debiased(semantic, Records(debias_training=debias_training))
     if name == "ilp-emp":
-        apart = any((targets == -1).any() for targets in sigma.diagram.targets)
+        apart = any((targets == DEAD).any() for targets in sigma.diagram.targets)
         window = SlidingWindow(sigma.num_classes, sigma.arity if apart else None, pre_epochs)
         return Pseudolabelling(semantic, None, window, encoding, epsilon, warm_up)
     if name in ("ilp-alg1", "ilp-gold"):

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.diagram import DEAD
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -36,9 +35,8 @@ class WeakLikelihood:
     def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool) -> WeakLikelihood:
         tally = _tally(weak, sigma, counts)
         positions = _positions(groups, sigma)
-        live = np.array([(targets != DEAD).any(axis=0) for targets in sigma.diagram.targets])
         possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
-        np.logical_or.at(possible, positions, live)
+        np.logical_or.at(possible, positions, sigma.accepted)
         return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible)
 
     @property

@@ -39,8 +39,7 @@ class SlidingWindow:
         for name, value in (("pre_momentum", pre_momentum), ("momentum", momentum)):
             if not 0 <= value <= 1:
                 raise InvalidInput(name, "a number from 0 to 1", value)
-        if isinstance(pre_epochs, bool) or not isinstance(pre_epochs, int) or pre_epochs < 0:
-            raise InvalidInput("pre_epochs", "an integer of at least 0", repr(pre_epochs))
+        check_count("pre_epochs", pre_epochs, least=0)
         self.ratios = torch.full(shape, 1 / num_classes, dtype=torch.float64)
         self.updates = 0
         self.pre_epochs, self.pre_momentum, self.momentum = pre_epochs, pre_momentum, momentum

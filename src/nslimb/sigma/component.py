@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_weak
@@ -107,6 +108,11 @@ class Sigma:
     def num_states(self) -> int:
         """States of the reduced diagram over all M + 1 layers, the weak labels included."""
         return sum(self.diagram.widths)
+
+    @property
+    def accepted(self) -> NDArray[np.bool_]:
+        """Which labels some valid label vector has at each position, [M, c]."""
+        return np.array([(targets != DEAD).any(axis=0) for targets in self.diagram.targets])
 
     def __repr__(self) -> str:
         return (
