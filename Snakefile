@@ -7,7 +7,10 @@ from snakemake.utils import min_version
 min_version("9.10")
 
 
-configfile: "config/config.yaml"
+if "benchmarks" not in config:  # a configuration given by --configfile stands for itself
+
+    configfile: "config/config.yaml"
+
 
 
 include: "workflow/rules/common.smk"
@@ -26,3 +29,16 @@ rule all:
         table_files(),
         figure_files(),
         tracked_files(),
+
+
+onstart:
+    hold_results(CONFIG)
+
+
+onerror:
+    from nslimb.experiment.publish import write_all
+
+    write_all(CONFIG)  # what failed is shown as missing
+    print(
+        f"nslimb: jobs failed, see their logs; {RESULTS}/tables show the gaps. The next run takes up what is left."
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 
 class NslimbError(Exception):
     """Anything that nslimb itself refuses or cannot do."""
@@ -29,6 +31,14 @@ class SolverFailed(NslimbError):
 
 class DataError(NslimbError):
     """Data that is missing, broken or not what it should be; the message says where and what to do."""
+
+
+class BrokenFile(DataError):
+    """A file or folder, written by nslimb before, that can no longer be used; the workflow makes it anew."""
+
+    def __init__(self, path: Path, reason: object, remedy: str = "remove it and run the workflow again") -> None:
+        super().__init__(f"{path}: {reason}; {remedy}")
+        self.path = path
 
 
 class TrainingFailed(NslimbError):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nslimb.errors import DataError
+from nslimb.errors import BrokenFile
 
 
 @contextlib.contextmanager
@@ -66,9 +66,34 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=1) + "\n")
 
 
+def write_sealed(path: Path, content: dict[str, Any]) -> None:
+    """JSON with a digest of its own, so that a flipped bit does not pass for a result."""
+    write_json(path, {**content, "sha256": _seal(content)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """What ``write_sealed`` wrote, or an error if it is not that any more."""
+    content = read_json(path)
+    if not isinstance(content, dict) or content.pop("sha256", None) != _seal(content):
+        raise BrokenFile(path, "its content does not match its digest")
+    return content
+
+
+def _seal(content: dict[str, Any]) -> str:
+    return digest(json.dumps(content, sort_keys=True).encode())
+
+
+def set_aside(path: Path) -> Path:
+    """Move a broken file or folder out of the way, under a name that nothing reads."""
+    aside = path.with_name(f"{path.name}.broken")
+    if aside.is_dir():
+        shutil.rmtree(aside)
+    return path.replace(aside)
+
+
 def read_json(path: Path) -> Any:
     """JSON, or an error that names the file and the remedy."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error
+        raise BrokenFile(path, f"cannot be read ({error})") from error

@@ -14,6 +14,7 @@ from nslimb.experiment import tables
 from nslimb.experiment.cells import Cell
 from nslimb.experiment.config import read_config
 from nslimb.experiment.gather import gather
+from nslimb.files import write_sealed
 
 REFERENCE = tables.read_reference(ROOT / "reference" / "tables.csv")
 
@@ -89,15 +90,16 @@ def test_markdown_and_latex_have_the_same_entries() -> None:
 def test_the_runtime_table_stands_beside_the_papers() -> None:
     import pandas as pd
 
-    timing = {"minutes_per_epoch": {"SL": 0.02, "LP": 0.05}}
+    timing = {"minutes_per_epoch": {"paper": {"SL": 0.02, "LP": 0.05}, "exact": {"SL": 0.01, "LP": 0.1}}}
     measured = [
         {"benchmark": "max", "M": "3", "batch_size": 64, "timing": timing},
         {"benchmark": "max", "M": "4", "batch_size": 64, "timing": None},
     ]
-    frame = tables.runtime(measured, "exact", pd.read_csv(ROOT / "reference" / "runtimes.csv"))
-    first = frame[(frame["algorithm"] == "LP") & (frame["M"] == "3")].iloc[0]
-    assert (first["minutes_per_epoch"], first["paper_minutes_per_epoch"]) == (0.05, 7.14)
-    assert frame["minutes_per_epoch"].isna().sum() == 2
+    frame = tables.runtime(measured, pd.read_csv(ROOT / "reference" / "runtimes.csv"))
+    found = frame[(frame["algorithm"] == "LP") & (frame["M"] == "3")].set_index("protocol")
+    assert found["minutes_per_epoch"].to_dict() == {"paper": 0.05, "exact": 0.1}
+    assert (found["paper_minutes_per_epoch"] == 7.14).all()
+    assert frame["minutes_per_epoch"].isna().sum() == 4
 
 
 def test_broken_metrics_are_refused_not_skipped(tmp_path: Path) -> None:
@@ -110,4 +112,10 @@ def test_broken_metrics_are_refused_not_skipped(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"train=sl/metrics\.json: cannot be read .*remove it and run the workflow again"
     ):
+        gather(config, [(cell, "sl")])
+    write_sealed(folder / "metrics.json", {"adjustments": {"none": {"accuracy": 0.91}}})
+    whole = (folder / "metrics.json").read_text()
+    assert gather(config, [(cell, "sl")])[0]["metrics"] == {"adjustments": {"none": {"accuracy": 0.91}}}
+    (folder / "metrics.json").write_text(whole.replace("0.91", "0.95"))
+    with pytest.raises(DataError, match=r"metrics\.json: its content does not match its digest"):
         gather(config, [(cell, "sl")])

@@ -1,17 +1,25 @@
-"""MLflow as a mirror: a real SQLite store, several workers, and a server out of reach."""
+"""MLflow as a mirror: a real SQLite store, several workers, a real server, and one out of reach."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from nslimb.errors import DataError
-from nslimb.experiment.tracking import client, mirror, tracking_uri
+from nslimb.experiment.tracking import client, mirror, mirror_cell, tracking_uri
+from nslimb.files import write_sealed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PATH = "benchmark=max/M=3/rho=0/seed=1/train=sl"
@@ -34,16 +42,16 @@ def make_run(folder: Path, accuracy: float = 0.5) -> None:
     (folder / "run.yaml").write_text(yaml.safe_dump(described))
     entry = {"accuracy": accuracy, "class_accuracy": [1.0, 0.0], "tau": None}
     content = {"adjustments": {"none": entry, "la": entry}, "ratios": {"total_variation": 0.1}}
-    (folder / "metrics.json").write_text(json.dumps(content))
+    write_sealed(folder / "metrics.json", content)
     (folder / "history.csv").write_text("epoch,loss,test_accuracy\n1,2.0,\n2,1.0,0.5\n")
 
 
 CODE = """
 import json, sys
 from pathlib import Path
-from nslimb.experiment.tracking import mirror
+from nslimb.experiment.tracking import mirror_cell
 results, path = Path(sys.argv[2]), sys.argv[3]
-what = mirror(sys.argv[1], "max_full", path, results / path, results / "artifacts")
+what = mirror_cell(sys.argv[1], "max_full", (results / path).parent, ["sl"], results)
 (results / "last.json").write_text(json.dumps(what))
 """
 
@@ -62,7 +70,7 @@ def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, mon
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     uri, folder = tracking_uri(tmp_path), tmp_path / PATH
     make_run(folder)
-    arguments = (uri, "max_full", PATH, folder, tmp_path / "artifacts")
+    arguments = (client(uri), "max_full", PATH, folder, tmp_path / "artifacts")
     assert mirror(*arguments) == "created"
     assert mirror(*arguments) == "unchanged"
     (found,) = runs_of(uri)
@@ -85,7 +93,7 @@ def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, mon
     (tmp_path / "mlflow.db").unlink()
     assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=120) == 0
     assert (tmp_path / "mlflow.db").stat().st_size > 0
-    assert json.loads((tmp_path / "last.json").read_text()) == "created"
+    assert json.loads((tmp_path / "last.json").read_text()) == {PATH: "created"}
 
 
 def test_four_workers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,3 +113,46 @@ def test_a_server_out_of_reach_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
     assert tracking_uri(Path("results")) == "http://127.0.0.1:9"
     with pytest.raises(DataError, match=r"MLflow: http://127.0.0.1:9 cannot be reached .*unset MLFLOW_TRACKING_URI"):
         client("http://127.0.0.1:9")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A real MLflow server on loopback, with a database and artifacts of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    stores = ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db", "--artifacts-destination", f"{tmp_path}/kept"]
+    log = (tmp_path / "server.log").open("w")
+    process = subprocess.Popen([*command, *stores], stdout=log, stderr=log, start_new_session=True)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert process.poll() is None, (tmp_path / "server.log").read_text()
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health", timeout=1):
+                break
+            time.sleep(0.1)
+        yield address
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        log.close()
+
+
+@pytest.mark.slow
+def test_a_real_server_gets_the_runs_of_a_cell(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
+    make_run(tmp_path / PATH)
+    other = PATH.replace("train=sl", "train=records")
+    make_run(tmp_path / other, accuracy=0.25)
+    cell, uri = (tmp_path / PATH).parent, tracking_uri(tmp_path)
+    first = mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path)
+    assert first == {PATH: "created", other: "created"}
+    make_run(tmp_path / other, accuracy=0.75)
+    assert mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path) == {PATH: "unchanged", other: "replaced"}
+    found = {run.info.run_name: run for run in runs_of(uri)}
+    assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {PATH: 0.5, other: 0.75}
+    listed = client(uri).list_artifacts(found[PATH].info.run_id)
+    assert [item.path for item in listed] == ["history.csv", "metrics.json", "run.yaml"]
+    with urllib.request.urlopen(server, timeout=10) as page:  # the UI is served too
+        assert b"MLflow" in page.read()

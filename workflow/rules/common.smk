@@ -5,7 +5,7 @@ from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment.config import read_config
 from nslimb.experiment.names import FIGURES, TABLE_CELLS
-from nslimb.experiment.provenance import claim_results, code_digest
+from nslimb.experiment.provenance import claim_results, code_digest, hold_results
 
 try:
     CONFIG = read_config(config)
@@ -16,6 +16,7 @@ except NslimbError as error:
 RESULTS = str(CONFIG.results)
 LOGS = f"logs/{CONFIG.name}"
 BENCHMARKS = f"{RESULTS}/benchmarks"
+GPU = 0 if CONFIG.training.device == "cpu" else 1  # without one, all cores may train
 CELL, RUN, TIMING = (
     f"{RESULTS}/{grid.CELL}",
     f"{RESULTS}/{grid.RUN}",
@@ -69,6 +70,14 @@ def run_files(name):
     ]
 
 
+def cell_runs(name):
+    """A file of every run of a cell, as an input function."""
+    return lambda w: [
+        f"{RESULTS}/{grid.run_path(grid.Cell.from_wildcards(w), method)}/{name}"
+        for method in grid.settings_of(CONFIG, w.benchmark).methods
+    ]
+
+
 def table_files():
     """Every table in every form, and the comparison with the paper."""
     names = [*grid.tables(CONFIG), "comparison"]
@@ -90,5 +99,5 @@ def figure_files():
 
 
 def tracked_files():
-    """The marks that tell that a run is mirrored in MLflow."""
-    return run_files("tracked.json")
+    """The marks that tell that a cell is mirrored in MLflow."""
+    return [f"{RESULTS}/{cell.path}/tracked.json" for cell in grid.cells(CONFIG)]

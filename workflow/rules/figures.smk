@@ -1,25 +1,28 @@
 # Figures of the whole grid.
 
 
-rule figure:
-    """One figure in two formats."""
+rule figures:
+    """Every figure in two formats: one job, since all of them read the whole grid."""
     input:
         run_files("metrics.json"),
     output:
-        png=report(
-            f"{RESULTS}/figures/{{figure}}.png",
-            category="Figures",
-            caption="../report/figure.rst",
-        ),
-        svg=f"{RESULTS}/figures/{{figure}}.svg",
+        **{
+            f"{name}_png": report(
+                f"{RESULTS}/figures/{name}.png",
+                category="Figures",
+                caption="../report/figure.rst",
+            )
+            for name in FIGURES
+        },
+        **{f"{name}_svg": f"{RESULTS}/figures/{name}.svg" for name in FIGURES},
     log:
-        f"{LOGS}/figures/{{figure}}.log",
+        f"{LOGS}/figures.log",
     benchmark:
-        f"{BENCHMARKS}/figures/{{figure}}.tsv"
+        f"{BENCHMARKS}/figures.tsv"
     conda:
         "../../environment.yml"
     params:
         config=settings(),
         code=code_digest("figures"),
     script:
-        "../scripts/figure.py"
+        "../scripts/figures.py"

@@ -33,7 +33,7 @@ rule table:
 
 
 rule runtime_table:
-    """Minutes an epoch beside the paper's."""
+    """Minutes an epoch, with the paper's settings and with ours, beside the paper's."""
     input:
         [f"{RESULTS}/{folder}/timing.json" for folder in grid.timings(CONFIG)],
         reference="reference/runtimes.csv",
@@ -55,7 +55,7 @@ rule runtime_table:
         config=settings(),
         code=code_digest("tables"),
     script:
-        "../scripts/runtime_table.py"
+        "../scripts/table.py"
 
 
 rule comparison:
@@ -80,6 +80,7 @@ rule comparison:
     conda:
         "../../environment.yml"
     params:
+        config=settings(),
         code=code_digest("tables"),
     script:
-        "../scripts/comparison.py"
+        "../scripts/table.py"

@@ -18,23 +18,24 @@ rule tracking_store:
 
 
 rule track:
-    """Mirror a finished run into MLflow."""
+    """Mirror the finished runs of a cell into MLflow."""
     input:
+        cell_runs("metrics.json"),
+        cell_runs("history.csv"),
+        cell_runs("run.yaml"),
         store=f"{RESULTS}/tracking.ready",
-        metrics=f"{RUN}/metrics.json",
-        history=f"{RUN}/history.csv",
-        run=f"{RUN}/run.yaml",
     output:
-        mark=f"{RUN}/tracked.json",
+        mark=f"{CELL}/tracked.json",
     log:
-        f"{LOGS}/{grid.RUN}/track.log",
+        f"{LOGS}/{grid.CELL}/track.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.RUN}/track.tsv"
+        f"{BENCHMARKS}/{grid.CELL}/track.tsv"
     conda:
         "../../environment.yml"
     resources:
         tracking=1,
     params:
+        methods=lambda w: grid.settings_of(CONFIG, w.benchmark).methods,
         code=code_digest("track"),
     script:
         "../scripts/track.py"

@@ -19,7 +19,7 @@ rule train:
         "../../environment.yml"
     threads: CONFIG.training.threads
     resources:
-        gpu=1,
+        gpu=GPU,
     params:
         config=benchmark_settings,
         code=code_digest("train"),
@@ -64,7 +64,7 @@ rule timing:
         "../../environment.yml"
     threads: CONFIG.training.threads
     resources:
-        gpu=1,
+        gpu=GPU,
     params:
         config=settings(),
         code=code_digest("train"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nslimb.checks import check_count
 from nslimb.data.source import ImageSource
 from nslimb.data.tails import thin
-from nslimb.errors import DataError, InvalidInput
+from nslimb.errors import BrokenFile, DataError, InvalidInput
 from nslimb.files import written_aside
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
@@ -144,6 +144,6 @@ def _read(path: Path, kind: type) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{path}: expected an npz file with {', '.join(names)} ({error}); draw the samples again"
+        raise BrokenFile(
+            path, f"expected an npz file with {', '.join(names)} ({error})", "remove it and draw the samples again"
         ) from error

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nslimb.errors import DataError
+from nslimb.errors import BrokenFile
 from nslimb.files import digest, folder_aside
 
 Images = NDArray[np.uint8]
@@ -64,6 +64,7 @@ def store(source: ImageSource, folder: Path) -> None:
 
 def open_stored(folder: Path) -> ImageSource:
     """Open what ``store`` wrote, images memory-mapped; a checksum that does not fit is refused."""
+    remedy = "remove the folder and fetch the source again"
     try:
         described = json.loads((folder / "source.json").read_text(encoding="utf-8"))
         images = np.load(folder / "images.npy", mmap_mode="c", allow_pickle=False)
@@ -80,9 +81,7 @@ def open_stored(folder: Path) -> ImageSource:
         )
         found = source.checksum()
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
-        raise DataError(f"{folder}: cannot be read ({error}); remove the folder and fetch the source again") from error
+        raise BrokenFile(folder, f"cannot be read ({error})", remedy) from error
     if found != described["checksum"]:
-        raise DataError(
-            f"{folder}: expected checksum {described['checksum']}, got {found}; remove the folder and fetch it again"
-        )
+        raise BrokenFile(folder, f"expected checksum {described['checksum']}, got {found}", remedy)
     return source

@@ -1,96 +1,33 @@
-"""Figures of the grid, readable in print: PNG and SVG."""
+"""Figures of the grid, from what :func:`nslimb.experiment.gather.gather` has read."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-import matplotlib
-import numpy as np
-import pandas as pd
-
-from nslimb.experiment.names import PRINTED
-from nslimb.files import written_aside
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 
-_STYLE: Any = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "svg.hashsalt": "nslimb",
-    "figure.constrained_layout.use": True,
-}
-_COLOURS = ("#1b6ca8", "#d95f02", "#1b9e77", "#7570b3", "#a6761d", "#666666")
+from nslimb.experiment.names import ADJUSTMENTS, PRINTED
+from nslimb.experiment.plotting import COLOURS, METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
+
 Run = dict[str, Any]
 
 
-def save(figure: Any, png: Path, svg: Path) -> None:
-    """Write both formats, whole or not at all, without dates, so that equal figures are equal files."""
-    for path, metadata in ((png, None), (svg, {"Date": None})):
-        with written_aside(path) as aside:
-            figure.savefig(aside, dpi=160, format=path.suffix[1:], metadata=metadata)
-    plt.close(figure)
+def _cell_name(run: Run) -> str:
+    return f"{run['benchmark'].upper().replace('_', ' ')}-{run['M']}, rho={run['rho']}"
 
 
-def _grid(number: int, height: float = 2.1) -> tuple[Any, list[Any]]:
-    columns = min(3, max(1, number))
-    rows = -(-number // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.6 * columns + 0.6, height * rows + 0.5), squeeze=False)
-    flat = list(axes.flat)
-    for spare in flat[number:]:
-        spare.set_visible(False)
-    return figure, flat
-
-
-def _by_cell(runs: list[Run]) -> dict[str, list[Run]]:
+def _by_cell(runs: Iterable[Run]) -> dict[str, list[Run]]:
     cells: dict[str, list[Run]] = {}
     for run in runs:
-        cells.setdefault(f"{run['benchmark'].upper()}-{run['M']}, rho={run['rho']}", []).append(run)
+        cells.setdefault(_cell_name(run), []).append(run)
     return cells
 
 
-def class_accuracy_over_epochs(runs: list[Run]) -> Any:
-    """The paper's first figure: the accuracy of each class early, midway and at the end of SL."""
-    chosen = {
-        name: [r for r in group if r["method"] == "sl" and r["history"] is not None]
-        for name, group in _by_cell(runs).items()
-    }
-    chosen = {name: group for name, group in chosen.items() if group}
-    with plt.rc_context(_STYLE):
-        figure, axes = _grid(len(chosen))
-        for axis, (name, group) in zip(axes, chosen.items(), strict=False):
-            histories = [run["history"]["test_class_accuracy"].map(json.loads).tolist() for run in group]
-            epochs = len(histories[0])
-            for colour, epoch in zip(
-                _COLOURS, sorted({max(1, epochs // 5), max(1, 2 * epochs // 5), epochs}), strict=False
-            ):
-                values = 100 * np.mean([history[epoch - 1] for history in histories], axis=0)
-                axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=f"epoch {epoch}")
-            axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(values)))
-            axis.legend(fontsize=6)
-    return figure
-
-
-def marginals(runs: list[Run]) -> Any:
-    """Estimated against true ratios of every scenario, first seed, with the absolute difference."""
-    cells = {name: next((r for r in group if r["metrics"] is not None), None) for name, group in _by_cell(runs).items()}
-    known = {name: run for name, run in cells.items() if run is not None}
-    with plt.rc_context(_STYLE):
-        figure, axes = _grid(len(known))
-        for axis, (name, run) in zip(axes, known.items(), strict=False):
-            ratios = run["metrics"]["ratios"]
-            true, estimated = (_over_positions(ratios[key]) for key in ("true", "estimated"))
-            place = np.arange(len(true))
-            axis.bar(place - 0.2, true, width=0.4, color=_COLOURS[5], label="true")
-            axis.bar(place + 0.2, estimated, width=0.4, color=_COLOURS[0], label="Algorithm 1")
-            axis.plot(place, np.abs(true - estimated), "x", color=_COLOURS[1], markersize=4, label="|difference|")
-            axis.set(title=name, xlabel="class", ylabel="ratio", xticks=place)
-            axis.legend(fontsize=6)
-    return figure
+def _finished(runs: Iterable[Run]) -> list[Run]:
+    return [run for run in runs if run["metrics"] is not None and run["history"] is not None]
 
 
 def _over_positions(ratios: Any) -> Any:
@@ -98,111 +35,178 @@ def _over_positions(ratios: Any) -> Any:
     return array if array.ndim == 1 else array.mean(axis=0)
 
 
+@styled
+def class_accuracy_over_epochs(runs: list[Run]) -> Any:
+    """The paper's first figure: the accuracy of each class early, midway and at the end of SL, mean over seeds."""
+    cells = _by_cell(run for run in _finished(runs) if run["method"] == "sl")
+    figure, axes = panels(len(cells))
+    for axis, (name, group) in zip(axes, cells.items(), strict=False):
+        histories = [run["history"]["test_class_accuracy"].map(json.loads).tolist() for run in group]
+        epochs = len(histories[0])
+        marked = {
+            "after a fifth": max(1, epochs // 5),
+            "after two fifths": max(1, 2 * epochs // 5),
+            "at the end": epochs,
+        }
+        for colour, (label, epoch) in zip(COLOURS, marked.items(), strict=False):
+            values = 100 * np.mean([history[epoch - 1] for history in histories], axis=0)
+            axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=f"{label} of the epochs")
+        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(values)))
+    legend_above(figure)
+    return figure
+
+
+@styled
+def marginals(runs: list[Run]) -> Any:
+    """Estimated against true ratios of every scenario, first seed, with the absolute difference."""
+    known = {name: group[0] for name, group in _by_cell(_finished(runs)).items()}
+    figure, axes = panels(len(known))
+    for axis, (name, run) in zip(axes, known.items(), strict=False):
+        true, estimated = (_over_positions(run["metrics"]["ratios"][key]) for key in ("true", "estimated"))
+        place = np.arange(len(true))
+        axis.bar(place - 0.2, true, width=0.4, color="#999999", label="true")
+        axis.bar(place + 0.2, estimated, width=0.4, color=COLOURS[0], label="Algorithm 1")
+        axis.plot(place, np.abs(true - estimated), "x", color=COLOURS[1], markersize=4, label="|difference|")
+        axis.set(title=name, xlabel="class", ylabel="ratio", xticks=place)
+    legend_above(figure)
+    return figure
+
+
+@styled
 def sl_against_ilp(runs: list[Run]) -> Any:
     """Class accuracies of SL and of the ILP with Algorithm 1 (or gold ratios), with the hidden ratios behind."""
     wanted = ("sl", "ilp-alg1", "ilp-gold")
-    cells = {
-        name: [r for r in group if r["method"] in wanted and r["metrics"] is not None]
-        for name, group in _by_cell(runs).items()
-    }
-    cells = {name: group for name, group in cells.items() if len({r["method"] for r in group}) > 1}
-    with plt.rc_context(_STYLE):
-        figure, axes = _grid(len(cells))
-        for axis, (name, group) in zip(axes, cells.items(), strict=False):
-            true = _over_positions(group[0]["metrics"]["ratios"]["true"])
-            axis.bar(np.arange(len(true)), 100 * true / true.max(), color="#dddddd", label="hidden ratio (scaled)")
-            for colour, method in zip(_COLOURS, wanted, strict=False):
-                rows = [r["metrics"]["adjustments"]["none"]["class_accuracy"] for r in group if r["method"] == method]
-                if rows:
-                    values = 100 * np.nanmean(np.array(rows, dtype=float), axis=0)
-                    axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=PRINTED[method])
-            axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(true)))
-            axis.legend(fontsize=5)
+    cells = _by_cell(run for run in _finished(runs) if run["method"] in wanted)
+    cells = {name: group for name, group in cells.items() if len({run["method"] for run in group}) > 1}
+    figure, axes = panels(len(cells))
+    for axis, (name, group) in zip(axes, cells.items(), strict=False):
+        true = _over_positions(group[0]["metrics"]["ratios"]["true"])
+        axis.bar(range(len(true)), 100 * true / true.max(), color="#dddddd", label="hidden ratio, largest = 100")
+        for method in wanted:
+            rows = [r["metrics"]["adjustments"]["none"]["class_accuracy"] for r in group if r["method"] == method]
+            if rows:
+                values = 100 * np.nanmean(np.array(rows, dtype=float), axis=0)
+                axis.plot(values, marker=METHOD_MARKS[method], markersize=3, linewidth=1, **_look(method))
+        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(true)))
+    legend_above(figure)
     return figure
 
 
+def _look(method: str) -> dict[str, Any]:
+    return {"color": METHOD_COLOURS[method], "label": PRINTED[method]}
+
+
+def _spread(values: list[float]) -> tuple[float, float]:
+    """Mean and standard deviation; no value, no number."""
+    if not values:
+        return np.nan, 0.0
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def _accuracies(group: list[Run], method: str, adjustment: str) -> list[float]:
+    return [
+        100 * run["metrics"]["adjustments"][adjustment]["accuracy"]
+        for run in group
+        if run["method"] == method and run["metrics"] is not None
+    ]
+
+
+@styled
 def accuracy_by_method(runs: list[Run]) -> Any:
     """Accuracy of every method and adjustment in every scenario, mean and standard deviation over seeds."""
     cells = _by_cell(runs)
-    with plt.rc_context(_STYLE):
-        figure, axes = _grid(len(cells), height=2.4)
-        for axis, (name, group) in zip(axes, cells.items(), strict=False):
-            methods = list(dict.fromkeys(run["method"] for run in group))
-            for shift, colour, adjustment in zip((-0.25, 0, 0.25), _COLOURS, ("none", "la", "carot"), strict=False):
-                values = [
-                    [
-                        100 * r["metrics"]["adjustments"][adjustment]["accuracy"]
-                        for r in group
-                        if r["method"] == m and r["metrics"]
-                    ]
-                    for m in methods
-                ]
-                means = [np.mean(v) if v else np.nan for v in values]
-                spread = [np.std(v, ddof=1) if len(v) > 1 else 0 for v in values]
-                place = np.arange(len(methods)) + shift
-                axis.bar(
-                    place,
-                    means,
-                    width=0.25,
-                    yerr=spread,
-                    color=colour,
-                    label=PRINTED[adjustment],
-                    error_kw={"linewidth": 0.7},
-                )
-            axis.set(title=name, ylabel="accuracy (%)", ylim=(0, 103))
-            axis.set_xticks(range(len(methods)), [PRINTED[m] for m in methods], rotation=30, ha="right", fontsize=6)
-        axes[0].legend(fontsize=6)
+    figure, axes = panels(len(cells), height=2.4)
+    for axis, (name, group) in zip(axes, cells.items(), strict=False):
+        methods = list(dict.fromkeys(run["method"] for run in group))
+        for shift, colour, adjustment in zip((-0.25, 0, 0.25), COLOURS, ADJUSTMENTS, strict=False):
+            means, spread = zip(*(_spread(_accuracies(group, method, adjustment)) for method in methods), strict=True)
+            place = np.arange(len(methods)) + shift
+            label = "no adjustment" if adjustment == "none" else PRINTED[adjustment]
+            axis.bar(place, means, 0.25, yerr=spread, color=colour, label=label, error_kw={"linewidth": 0.7})
+        axis.set(title=name, ylabel="accuracy (%)", ylim=(0, 103))
+        axis.set_xticks(range(len(methods)), [PRINTED[m] for m in methods], rotation=30, ha="right", fontsize=6)
+    legend_above(figure)
     return figure
 
 
+def _accuracy_against(runs: list[Run], swept: str, fixed: str) -> Any:
+    """A panel for each benchmark and value of ``fixed``, a line for each method over the values of ``swept``."""
+    groups: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run["benchmark"], run[fixed]), []).append(run)
+    groups = {key: group for key, group in groups.items() if len({run[swept] for run in group}) > 1}
+    figure, axes = panels(len(groups))
+    for axis, ((benchmark, value), group) in zip(axes, groups.items(), strict=False):
+        places = sorted({run[swept] for run in group}, key=float)
+        for method in dict.fromkeys(run["method"] for run in group):
+            found = [_accuracies([r for r in group if r[swept] == place], method, "none") for place in places]
+            means, spread = zip(*map(_spread, found), strict=True)
+            mark = {"marker": METHOD_MARKS[method], "markersize": 3, "linewidth": 1, "capsize": 2}
+            axis.errorbar(range(len(places)), means, yerr=spread, **mark, **_look(method))
+        axis.set_xticks(range(len(places)), places)
+        title = f"{benchmark.upper().replace('_', ' ')}, {fixed}={value}"
+        axis.set(title=title, xlabel=swept, ylabel="accuracy (%)", ylim=(-3, 103))
+    legend_above(figure)
+    return figure
+
+
+@styled
+def accuracy_against_rho(runs: list[Run]) -> Any:
+    """Accuracy of every method against the length of the tail, before adjustment."""
+    return _accuracy_against(runs, "rho", "M")
+
+
+@styled
+def accuracy_against_arity(runs: list[Run]) -> Any:
+    """Accuracy of every method against the number of hidden labels, before adjustment."""
+    return _accuracy_against(runs, "M", "rho")
+
+
+@styled
 def training_curves(runs: list[Run]) -> Any:
-    """Loss and weak accuracy over the epochs of each method, first seed."""
-    cells = _by_cell([run for run in runs if run["history"] is not None])
-    with plt.rc_context(_STYLE):
-        figure, axes = _grid(len(cells))
-        for axis, (name, group) in zip(axes, cells.items(), strict=False):
-            first: dict[str, pd.DataFrame] = {}
-            for run in group:
-                first.setdefault(run["method"], run["history"])
-            for colour, (method, history) in zip(_COLOURS, first.items(), strict=False):
-                axis.plot(
-                    history["epoch"],
-                    100 * history["validation_weak_accuracy"],
-                    color=colour,
-                    linewidth=1,
-                    label=PRINTED[method],
-                )
-            axis.set(title=name, xlabel="epoch", ylabel="weak accuracy (%)", ylim=(0, 103))
-            axis.legend(fontsize=5)
+    """Loss (above) and weak validation accuracy (below) over the epochs of each method, first seed."""
+    cells = _by_cell(_finished(runs))
+    columns = max(1, len(cells))
+    figure, axes = plt.subplots(2, columns, figsize=(2.1 * columns + 0.8, 4.0), squeeze=False, sharex="col")
+    for column, (name, group) in zip(axes.T, cells.items(), strict=False):
+        first: dict[str, Run] = {}
+        for run in group:
+            first.setdefault(run["method"], run)
+        for method, run in first.items():
+            history = run["history"]
+            for axis, values in zip(column, (history["loss"], 100 * history["validation_weak_accuracy"]), strict=True):
+                axis.plot(history["epoch"], values, linewidth=1, **_look(method))
+        column[0].set(title=name, yscale="log")
+        column[1].set(xlabel="epoch", ylim=(-3, 103))
+    axes[0, 0].set_ylabel("loss")
+    axes[1, 0].set_ylabel("weak validation accuracy (%)")
+    legend_above(figure)
     return figure
 
 
-def seconds_per_epoch(runs: list[Run]) -> Any:
-    """Seconds an epoch of each method: what the linear program adds to the loss."""
-    cells = _by_cell([run for run in runs if run["history"] is not None])
-    methods = list(dict.fromkeys(run["method"] for run in runs))
-    with plt.rc_context(_STYLE):
-        figure, axis = plt.subplots(figsize=(6.4, 2.8))
-        for index, (colour, method) in enumerate(zip(_COLOURS, methods, strict=False)):
-            values = [
-                np.median(
-                    np.concatenate(
-                        [r["history"]["seconds"].to_numpy() for r in group if r["method"] == method] or [[np.nan]]
-                    )
-                )
-                for group in cells.values()
-            ]
-            axis.bar(
-                np.arange(len(cells)) + (index - len(methods) / 2) * 0.8 / len(methods),
-                values,
-                width=0.8 / len(methods),
-                color=colour,
-                label=PRINTED[method],
-            )
-        axis.set(ylabel="seconds an epoch")
-        axis.set_xticks(range(len(cells)), list(cells), rotation=20, ha="right", fontsize=6)
-        axis.legend(fontsize=6)
+@styled
+def lp_seconds_per_batch(runs: list[Run]) -> Any:
+    """Seconds of the linear program for a batch, beside all else that a batch needs; medians over epochs and seeds."""
+    cells = _by_cell(run for run in _finished(runs) if run["method"].startswith("ilp"))
+    cells = {
+        f"{PRINTED[method]}\n{name}": [run for run in group if run["method"] == method]
+        for name, group in cells.items()
+        for method in dict.fromkeys(run["method"] for run in group)
+    }
+    figure, axis = plt.subplots(figsize=(0.7 * max(6, len(cells)) + 1.2, 3.0))
+    program = [_per_batch(group, "lp_seconds") for group in cells.values()]
+    whole = [_per_batch(group, "seconds") for group in cells.values()]
+    rest = np.array(whole) - np.array(program)
+    axis.bar(range(len(cells)), program, color=COLOURS[1], label="linear program")
+    axis.bar(range(len(cells)), rest, bottom=program, color="#bbbbbb", label="network, forward and backward")
+    axis.set(ylabel="seconds a batch")
+    axis.set_xticks(range(len(cells)), list(cells), rotation=40, ha="right", fontsize=6)
+    legend_above(figure)
     return figure
+
+
+def _per_batch(group: list[Run], column: str) -> float:
+    return float(np.median(np.concatenate([run["history"][column] / run["history"]["batches"] for run in group])))
 
 
 FIGURES = {
@@ -210,6 +214,8 @@ FIGURES = {
     "marginals": marginals,
     "sl_against_ilp": sl_against_ilp,
     "accuracy_by_method": accuracy_by_method,
+    "accuracy_against_rho": accuracy_against_rho,
+    "accuracy_against_arity": accuracy_against_arity,
     "training_curves": training_curves,
-    "seconds_per_epoch": seconds_per_epoch,
+    "lp_seconds_per_batch": lp_seconds_per_batch,
 }

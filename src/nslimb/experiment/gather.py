@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from nslimb.errors import DataError
+from nslimb.errors import BrokenFile
 from nslimb.experiment.cells import Cell, run_path
 from nslimb.experiment.config import Config
-from nslimb.files import read_json
+from nslimb.files import read_sealed
 
 
 def gather(config: Config, runs: list[tuple[Cell, str]]) -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def gather(config: Config, runs: list[tuple[Cell, str]]) -> list[dict[str, Any]]
                 **vars(cell),
                 "method": method,
                 "folder": folder,
-                "metrics": read_json(metrics) if metrics.exists() else None,
+                "metrics": read_sealed(metrics) if metrics.exists() else None,
                 "history": _read_history(history) if metrics.exists() and history.exists() else None,
             }
         )
@@ -35,4 +35,4 @@ def _read_history(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path)
     except (ValueError, OSError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); remove it and run the workflow again") from error
+        raise BrokenFile(path, f"cannot be read ({error})") from error

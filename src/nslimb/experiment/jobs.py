@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from nslimb.adjustment.evaluation import evaluate_adjustments
 from nslimb.data.catalogue import load
 from nslimb.data.samples import draw_samples, load_gold, load_samples, save
 from nslimb.data.source import ImageSource
+from nslimb.errors import BrokenFile
 from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
-from nslimb.files import read_json, write_json, write_text
+from nslimb.files import read_sealed, write_sealed, write_text
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import Record, Settings, predict, train
 from nslimb.learning.methods import Method, make_method
@@ -27,15 +30,21 @@ from nslimb.metrics import kullback_leibler, total_variation
 from nslimb.networks import build
 
 
-def _source(config: Config, cell: Cell) -> ImageSource:
-    return load(settings_of(config, cell.benchmark).source, config.data, config.hwf_path)
+def _source(config: Config, benchmark: str) -> ImageSource:
+    """A benchmark's images; if they are broken, the mark that they are ready goes, and the next run fetches them."""
+    name = settings_of(config, benchmark).source
+    try:
+        return load(name, config.data, config.hwf_path)
+    except BrokenFile:
+        (config.results / "sources" / f"{name}.ready").unlink(missing_ok=True)
+        raise
 
 
 def make_samples(config: Config, cell: Cell, samples: Path, gold: Path) -> None:
     """Draw a cell's weak samples; gold labels go to a file of their own."""
     settings = settings_of(config, cell.benchmark)
     drawn, hidden = draw_samples(
-        _source(config, cell),
+        _source(config, cell.benchmark),
         sigma_of(config, cell.benchmark, cell.M),
         settings.samples,
         int(cell.seed),
@@ -62,7 +71,7 @@ def make_marginals(config: Config, cell: Cell, samples: Path, marginals: Path) -
         "not_identified": list(found.flat_classes),
         "seconds": time.perf_counter() - began,
     }
-    write_json(marginals, content)
+    write_sealed(marginals, content)
 
 
 def _method(config: Config, cell: Cell, name: str, folder: Path, ratios: Any) -> Method:
@@ -78,9 +87,9 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
     """Train one method on one cell: history.csv, model.pt and run.yaml in ``folder``/train=method."""
     began = time.perf_counter()
     torch.set_num_threads(config.training.threads)
-    source, samples = _source(config, cell), load_samples(folder / "samples.npz")
+    source, samples = _source(config, cell.benchmark), load_samples(folder / "samples.npz")
     gold = load_gold(folder / "gold.npz")  # test labels, for a column of the history
-    ratios = read_json(folder / "marginals.json")["ratios"]
+    estimated = read_sealed(folder / "marginals.json")
     settings = Settings(
         network=settings_of(config, cell.benchmark).network,
         epochs=config.training.epochs,
@@ -90,16 +99,23 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         device=config.training.device,
     )
     into = folder / f"train={method}"
-    trained = train(
+    begin = partial(
+        train,
         source.images,
         samples,
         sigma_of(config, cell.benchmark, cell.M),
-        _method(config, cell, method, folder, ratios),
+        _method(config, cell, method, folder, estimated["ratios"]),
         settings,
         into,
         test=Record(samples.test, gold.test),
         description=f"{cell.path}/train={method}",
     )
+    try:
+        trained = begin()
+    except BrokenFile as error:  # the checkpoint: all else has been read
+        print(f"{error}. Starting anew")
+        error.path.unlink()
+        trained = begin()
     described = {
         "cell": vars(cell),
         "method": method,
@@ -114,7 +130,8 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         "code": code_digest("train"),
         "commit": git_commit(),
         "seconds": {
-            "training": round(sum(row["seconds"] for row in trained.history), 3),
+            "training": round(trained.seconds, 3),
+            "estimation": round(estimated["seconds"], 3),
             "job": round(time.perf_counter() - began, 3),
         },
     }
@@ -125,9 +142,13 @@ def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
     """Metrics of a trained model before and after each adjustment: metrics.json."""
     began = time.perf_counter()
     torch.set_num_threads(config.training.threads)
-    source, samples, gold = _source(config, cell), load_samples(folder / "samples.npz"), load_gold(folder / "gold.npz")
+    source, samples, gold = (
+        _source(config, cell.benchmark),
+        load_samples(folder / "samples.npz"),
+        load_gold(folder / "gold.npz"),
+    )
     sigma = sigma_of(config, cell.benchmark, cell.M)
-    ratios = np.asarray(read_json(folder / "marginals.json")["ratios"])
+    ratios = np.asarray(read_sealed(folder / "marginals.json")["ratios"])
     into = folder / f"train={method}"
     stored = load_weights(into / "model.pt")
     network = build(settings_of(config, cell.benchmark).network, sigma.num_classes, int(cell.seed))
@@ -155,23 +176,23 @@ def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         "ratios": distances,
         "seconds": time.perf_counter() - began,
     }
-    write_json(into / "metrics.json", content)
+    write_sealed(into / "metrics.json", content)
 
 
 def time_epoch(config: Config, benchmark: str, arity: str, batch: int, out: Path) -> None:
-    """Minutes an epoch of SL and LP with the configuration's protocol, extrapolated from a few batches."""
+    """Minutes an epoch of SL and LP by the paper's protocol and by ours, extrapolated from a few batches."""
     torch.set_num_threads(config.training.threads)
     number = config.runtime.max_samples if benchmark == "max" else config.runtime.sum_samples
     settings = settings_of(config, benchmark)
-    source, sigma = load(settings.source, config.data, config.hwf_path), sigma_of(config, benchmark, arity)
+    source, sigma = _source(config, benchmark), sigma_of(config, benchmark, arity)
     taken = min(number, batch * config.runtime.batches)
     samples, _ = draw_samples(source, sigma, taken, seed=1, validation=1, **tail_of(benchmark))
-    minutes = {}
-    for label, name in (("SL", "sl"), ("LP", "ilp-alg1")):
-        made = make_method(name, sigma, estimated_ratios=np.full(10, 0.1), **method_options(config, benchmark))
-        chosen = Settings(network=settings.network, epochs=1, batch_size=batch, device=config.training.device)
-        trained = train(
-            source.images, samples, sigma, made, chosen, out.parent / label, description=f"{out.parent.name} {label}"
-        )
-        minutes[label] = trained.history[0]["seconds"] * number / taken / 60
-    write_json(out, {"minutes_per_epoch": minutes, "samples": number, "measured_on": taken})
+    chosen = Settings(network=settings.network, epochs=1, batch_size=batch, device=config.training.device)
+    minutes: dict[str, dict[str, float]] = {}
+    for protocol, (label, name) in product(("paper", "exact"), (("SL", "sl"), ("LP", "ilp-alg1"))):
+        options = method_options(config.model_copy(update={"protocol": protocol}), benchmark)
+        made = make_method(name, sigma, estimated_ratios=np.full(10, 0.1), **options)
+        into = out.parent / f"{protocol}-{label}"
+        trained = train(source.images, samples, sigma, made, chosen, into, description=f"{out.parent.name} {into.name}")
+        minutes.setdefault(protocol, {})[label] = trained.history[0]["seconds"] * number / taken / 60
+    write_sealed(out, {"minutes_per_epoch": minutes, "samples": number, "measured_on": taken})

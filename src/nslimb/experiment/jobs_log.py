@@ -8,7 +8,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from nslimb.errors import NslimbError
+from nslimb.errors import BrokenFile, NslimbError
+from nslimb.files import set_aside
 
 
 @contextlib.contextmanager
@@ -19,6 +20,12 @@ def logged(path: str) -> Iterator[None]:
         try:
             with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
                 yield
+        except BrokenFile as error:
+            with contextlib.suppress(OSError):  # another job was first
+                set_aside(error.path)
+            told = f"nslimb: {error}. It has been set aside (.broken), and the next run makes it anew"
+            print(told, file=stream)
+            sys.exit(told)
         except NslimbError as error:
             print(f"nslimb: {error}", file=stream)
             sys.exit(f"nslimb: {error}")

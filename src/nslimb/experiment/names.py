@@ -16,8 +16,10 @@ FIGURES = (
     "marginals",
     "sl_against_ilp",
     "accuracy_by_method",
+    "accuracy_against_rho",
+    "accuracy_against_arity",
     "training_curves",
-    "seconds_per_epoch",
+    "lp_seconds_per_batch",
 )
 
 # As the paper prints them.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.metadata
 import json
 import os
 import platform
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import Config
@@ -35,11 +36,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "vision.py",
         *_JOBS,
     ),
-    "tables": ("experiment/tables.py", "experiment/names.py", "experiment/gather.py"),
-    "figures": ("experiment/figures.py", "experiment/names.py", "experiment/gather.py"),
+    "tables": ("experiment/tables.py", "experiment/publish.py", "experiment/names.py", "experiment/gather.py"),
+    "figures": ("experiment/figures.py", "experiment/plotting.py", "experiment/names.py", "experiment/gather.py"),
     "track": ("experiment/tracking.py",),
 }
 _PACKAGES = ("nslimb", "torch", "torchvision", "numpy", "scipy", "highspy", "snakemake", "mlflow")
+
+
+_HELD: list[IO[str]] = []  # locks, dropped by the kernel with the process
 
 
 def code_digest(step: str) -> str:
@@ -94,6 +98,18 @@ def claim_results(config: Config) -> None:
     except OSError as error:
         remedy = "give another with --config results=FOLDER"
         raise DataError(f"{config.results}: cannot be written ({error}); {remedy}") from error
+
+
+def hold_results(config: Config) -> None:
+    """Keep other schedulers out of the results folder until this process ends, however it ends."""
+    stream = (config.results / ".lock").open("w")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        stream.close()
+        remedy = "wait for it to end, or give another folder with --config results=FOLDER"
+        raise DataError(f"{config.results}: another run of the workflow is at work there; {remedy}") from error
+    _HELD.append(stream)
 
 
 def job_environment() -> dict[str, str]:

@@ -72,7 +72,7 @@ def comparison(tables: list[Frame], reference: Frame) -> Frame:
     return frame
 
 
-def runtime(measured: list[dict[str, Any]], protocol: str, reference: Frame) -> Frame:
+def runtime(measured: list[dict[str, Any]], reference: Frame) -> Frame:
     """Minutes an epoch beside the paper's; each entry has ``benchmark, M, batch_size`` and ``timing`` or None."""
     rows = [
         {
@@ -81,8 +81,9 @@ def runtime(measured: list[dict[str, Any]], protocol: str, reference: Frame) -> 
             "benchmark": entry["benchmark"].upper(),
             "M": entry["M"],
             "protocol": protocol,
-            "minutes_per_epoch": None if entry["timing"] is None else entry["timing"]["minutes_per_epoch"][algorithm],
+            "minutes_per_epoch": entry["timing"] and entry["timing"]["minutes_per_epoch"][protocol][algorithm],
         }
+        for protocol in ("paper", "exact")
         for algorithm in ("SL", "LP")
         for entry in measured
     ]

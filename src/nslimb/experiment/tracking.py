@@ -6,16 +6,16 @@ mirroring twice changes nothing, a changed run replaces its mirror, and a lost d
 
 from __future__ import annotations
 
-import json
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from nslimb.errors import DataError
-from nslimb.files import digest
+from nslimb.files import digest, read_sealed
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -23,7 +23,7 @@ _PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
 _ARTIFACTS = ("metrics.json", "history.csv", "run.yaml")
 # A run belongs to the fullest table that shows it.
 EXPERIMENTS = {"max": "max_full", "sum": "sum", "hwf": "hwf", "smallest_parent": "smallest_parent"}
-_HISTORY = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds")
+_HISTORY = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds", "lp_seconds")
 
 
 def tracking_uri(results: Path) -> str:
@@ -48,9 +48,19 @@ def client(uri: str) -> Any:
     return found
 
 
-def mirror(uri: str, experiment: str, path: str, folder: Path, artifacts: Path) -> str:
-    """Mirror a run's folder; returns "unchanged", "created" or "replaced"."""
+def mirror_cell(uri: str, experiment: str, cell: Path, methods: Iterable[str], results: Path) -> dict[str, str]:
+    """Mirror the runs in a cell's folder, below ``results``; what was done with each."""
     store = client(uri)
+    folders = [cell / f"train={method}" for method in methods]
+    paths = [str(folder.relative_to(results)) for folder in folders]
+    artifacts = results / "artifacts"
+    return {
+        path: mirror(store, experiment, path, folder, artifacts) for path, folder in zip(paths, folders, strict=True)
+    }
+
+
+def mirror(store: Any, experiment: str, path: str, folder: Path, artifacts: Path) -> str:
+    """Mirror a run's folder; returns "unchanged", "created" or "replaced"."""
     contents = {name: (folder / name).read_bytes() for name in _ARTIFACTS}
     mark = digest(*contents.values())
     where = _experiment(store, experiment, artifacts)
@@ -80,7 +90,7 @@ def _write(store: Any, experiment: str, path: str, contents: dict[str, bytes], m
     from mlflow.entities import Metric, Param, RunTag
 
     described = yaml.safe_load(contents["run.yaml"])
-    metrics = json.loads(contents["metrics.json"])
+    metrics = read_sealed(folder / "metrics.json")
     now = int(time.time() * 1000)
     tags = {
         _PATH_TAG: path,

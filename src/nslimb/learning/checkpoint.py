@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 from torch import nn
 
 from nslimb.data.samples import Samples
-from nslimb.errors import DataError
+from nslimb.errors import BrokenFile
 from nslimb.files import digest, written_aside
 from nslimb.learning.methods import Method
 from nslimb.sigma.component import Sigma
@@ -82,10 +83,8 @@ def resume(
         return []
     state = load_weights(path)
     if state.get("fingerprint") != fingerprint:
-        raise DataError(
-            f"{path}: expected a checkpoint of this configuration, got one of another (settings, samples, sigma or "
-            "method); remove it to start anew, or train into another folder"
-        )
+        reason = "expected a checkpoint of this configuration, got one of another (settings, samples, sigma or method)"
+        raise BrokenFile(path, reason, "remove it to start anew, or train into another folder")
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])
     method.load_state_dict(state["method"])
@@ -97,8 +96,12 @@ def resume(
 def load_weights(path: Path) -> dict[str, Any]:
     """A .pt file of tensors and plain values; anything else in it is refused, not executed."""
     try:
+        with zipfile.ZipFile(path) as archive:  # torch does not look at the checksums in its files
+            broken = archive.testzip()
+        if broken is not None:
+            raise zipfile.BadZipFile(f"bad checksum of {broken}")
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        first = str(error).strip().splitlines()[0]
-        raise DataError(f"{path}: cannot be read as weights ({first}); remove it and train again") from error
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise BrokenFile(path, f"cannot be read as weights ({first})", "remove it and train again") from error
     return state

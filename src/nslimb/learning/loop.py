@@ -53,11 +53,12 @@ class Record(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A trained network with its method, and the history, one row an epoch."""
+    """A trained network with its method, the history, one row an epoch, and how long this call's epochs took."""
 
     network: Classifier
     method: Method
     history: list[dict[str, Any]]
+    seconds: float
 
 
 def train(
@@ -88,9 +89,10 @@ def train(
     mark = fingerprint(asdict(settings), samples, sigma, method, images, start_from)
     history = resume(folder, mark, network, optimizer, method)
     total = method.pre_epochs + settings.epochs
+    first = time.perf_counter()
     with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
         for epoch in range(len(history), total):
-            began = time.perf_counter()
+            began, in_lp = time.perf_counter(), method.lp_seconds
             loss, right = _run_epoch(network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch)
             seconds = time.perf_counter() - began
             row = {
@@ -101,6 +103,8 @@ def train(
                 **_look(network, method, sigma, pixels, samples, test),
                 "ratios": "" if method.ratios is None else json.dumps(np.round(method.ratios.tolist(), 6).tolist()),
                 "seconds": round(seconds, 4),
+                "lp_seconds": round(method.lp_seconds - in_lp, 4),
+                "batches": -(-len(tuples) // settings.batch_size),
             }
             history.append(row)
             if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
@@ -109,10 +113,11 @@ def train(
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
             save(folder, mark, network, optimizer, method, history)
             log.epoch(row)
+    taken = time.perf_counter() - first
     with written_aside(folder / "model.pt") as aside:
         torch.save({"network": network.state_dict(), "method": method.state_dict()}, aside)
     (folder / "checkpoint.pt").unlink(missing_ok=True)
-    return Trained(network.eval(), method, history)
+    return Trained(network.eval(), method, history, taken)
 
 
 def _run_epoch(

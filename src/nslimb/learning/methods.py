@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ class Method:
 
     oracle = False  # True for methods that see gold labels
     pre_epochs = 0  # epochs before the network starts anew
+    lp_seconds = 0.0  # spent in the linear program so far
 
     def loss(self, batch: Batch) -> Tensor:
         """One loss a sample, [B]."""
@@ -141,6 +143,7 @@ class Pseudolabelling(Method):
         if self.pre_epochs <= self.epochs_done < self.pre_epochs + self.warm_up:
             return self.semantic.loss(batch)
         log_scores = batch.logits.log_softmax(-1)
+        began = time.perf_counter()
         solved = pseudolabels(
             log_scores.detach(),
             batch.weak,
@@ -150,6 +153,7 @@ class Pseudolabelling(Method):
             encoding=self.encoding,
             proofs=self.semantic.proofs,
         )
+        self.lp_seconds += time.perf_counter() - began
         return -(solved.q * log_scores).sum(dim=-1).mean(dim=-1)
 
     def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> bool:

@@ -1,0 +1,57 @@
+"""What would be run, and what is refused before anything is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from grids import ROOT, planned, said, snakemake, tiny
+
+pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
+
+
+def test_the_papers_grid_is_planned_in_seconds(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    jobs = planned("--config", f"results={tmp_path}")
+    runs, cells = 3 * (12 * 4 + 6 * 2 + 3 * 3 + 4 * 4), 3 * (12 + 6 + 3 + 4)
+    assert jobs["train"] == jobs["adjust"] == runs
+    assert jobs["samples"] == jobs["marginals"] == jobs["track"] == cells
+    assert jobs["timing"] == 12
+    assert (jobs["table"], jobs["figures"]) == (5, 1)
+    assert time.perf_counter() - began < 30  # a bound on gross blunders, not a measure of speed
+
+
+@pytest.mark.parametrize("name", ["exact", "cpu", "quick"])
+def test_every_configuration_can_be_planned(tmp_path: Path, name: str) -> None:
+    jobs = planned("--configfile", f"config/{name}.yaml", "--config", f"results={tmp_path}")
+    config = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+    cells = sum(len(block["M"]) * len(block["rho"]) for block in config["benchmarks"].values())
+    assert jobs["track"] == cells * len(config["seeds"])
+
+
+def test_a_configuration_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
+    jobs = planned("--configfile", str(tiny(tmp_path)))
+    assert (jobs["samples"], jobs["train"]) == (3, 5)
+
+
+def test_an_override_reaches_into_a_block(tmp_path: Path) -> None:
+    path = str(tiny(tmp_path))
+    refused = snakemake("-n", "--configfile", path, "--config", "training={epochs: 0}", check=False)
+    assert "training.epochs: Input should be greater than or equal to 1, got 0" in said(refused)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--config", "epochs=3"], "epochs: unknown key; the keys here are"),
+        (["--config", "protocol=fast"], "protocol: Input should be 'paper' or 'exact'"),
+        (["--config", "seeds=[1,1]"], "seeds: expected distinct values, got 1 twice"),
+    ],
+)
+def test_bad_configurations_stop_before_any_job(tmp_path: Path, change: list[str], message: str) -> None:
+    done = snakemake("-n", *change, f"results={tmp_path}", check=False)
+    assert done.returncode != 0
+    assert message in said(done)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,150 @@
+"""A small grid from end to end: what it leaves, what it runs again, and what it does with faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from grids import ROOT, RUN, command, planned, said, snakemake, tables, tiny
+
+pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small grid that ran from beginning to end, on a copy of the package that a test may edit."""
+    folder = tmp_path_factory.mktemp("grid")
+    shutil.copytree(ROOT / "src", folder / "src")
+    snakemake("--configfile", str(tiny(folder)), PYTHONPATH=str(folder / "src"))
+    return folder
+
+
+def arguments(folder: Path) -> tuple[str, ...]:
+    return "--configfile", str(folder / "tiny.yaml")
+
+
+def test_it_leaves_tables_figures_and_tracked_runs(undisturbed: Path) -> None:
+    results = undisturbed / "results"
+    table = (results / "tables" / "max.md").read_text()
+    assert "ILP(ALG1) + CAROT" in table
+    assert "missing" not in table
+    described = yaml.safe_load((results / RUN / "run.yaml").read_text())
+    assert described["source"]["name"] == "mnist5k"
+    assert described["protocol"] == "exact"
+    assert described["seconds"]["training"] > 0
+    assert json.loads((results / RUN / "metrics.json").read_text())["adjustments"]["none"]["accuracy"] > 0
+    tracked = json.loads((results / RUN).parent.joinpath("tracked.json").read_text())["runs"]
+    assert set(tracked) == {RUN, RUN.replace("sl", "ilp-alg1")}
+    pictures = list((results / "figures").glob("*.png"))
+    assert len(pictures) == len(list((results / "figures").glob("*.svg"))) == 8
+
+
+def test_a_second_run_does_nothing_and_a_lost_file_is_made_again(undisturbed: Path) -> None:
+    own = {"PYTHONPATH": str(undisturbed / "src")}
+    assert "Nothing to be done" in said(snakemake("-n", *arguments(undisturbed), **own))
+    lost = undisturbed / "results" / RUN / "metrics.json"
+    kept = lost.read_bytes()
+    lost.unlink()
+    jobs = planned(*arguments(undisturbed), **own)
+    snakemake(*arguments(undisturbed), **own)
+    assert jobs["adjust"] == jobs["table"] == jobs["track"] == 1
+    assert not {"train", "samples", "marginals"} & set(jobs)
+    again, before = json.loads(lost.read_text()), json.loads(kept)
+    assert again["adjustments"] == before["adjustments"]
+
+
+def test_an_edit_reruns_what_it_affects(undisturbed: Path) -> None:
+    package = undisturbed / "src" / "nslimb"
+    own = {"PYTHONPATH": str(undisturbed / "src")}
+
+    def after_touching(name: str) -> dict[str, int]:
+        path = package / name
+        path.parent.mkdir(exist_ok=True)
+        before = path.read_text() if path.exists() else None
+        path.write_text((before or "") + "\n# An edit.\n")
+        try:
+            return planned(*arguments(undisturbed), **own)
+        finally:
+            path.unlink() if before is None else path.write_text(before)
+
+    trained = after_touching("learning/loop.py")
+    assert (trained["train"], trained["adjust"]) == (5, 5)
+    assert not {"samples", "marginals"} & set(trained)
+    assert not {"train", "adjust", "samples", "marginals", "table"} & set(after_touching("theory/bounds.py"))
+    assert {"table", "comparison"} <= set(after_touching("experiment/tables.py"))
+
+
+def test_a_killed_run_resumes_to_the_same_tables(undisturbed: Path, tmp_path: Path) -> None:
+    path = tiny(tmp_path)
+    process = subprocess.Popen(
+        command("--configfile", str(path)),
+        cwd=ROOT,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("results/benchmark=*/**/checkpoint.pt")):  # in the middle of a training
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=30)
+    assert not (tmp_path / "results" / "tables" / "max.csv").exists()
+    snakemake("--configfile", str(path))
+    assert tables(tmp_path / "results") == tables(undisturbed / "results")
+
+
+def test_a_failing_cell_leaves_a_gap_and_a_reason(tmp_path: Path) -> None:
+    path = tiny(tmp_path)
+    config = yaml.safe_load(path.read_text())
+    config["benchmarks"]["sum"]["network"] = "lenet45"  # does not take images of 28 x 28
+    path.write_text(yaml.safe_dump(config))
+    failed = snakemake("--configfile", str(path), check=False)
+    assert failed.returncode != 0
+    results = tmp_path / "results"
+    assert "missing" not in (results / "tables" / "max.md").read_text()
+    gap = (results / "tables" / "sum.md").read_text()
+    assert "1 of 1 runs missing" in gap
+    assert "| SL | missing |" in gap
+    log = ROOT / "logs" / "tiny" / "benchmark=sum" / "M=5" / "rho=50" / "seed=1" / "train=sl" / "train.log"
+    assert "nslimb: network: expected a network for images [28, 28]" in log.read_text().splitlines()[-1]
+    assert "network: expected a network for images [28, 28]" in said(failed)
+    config["benchmarks"]["sum"]["network"] = "lenet"
+    path.write_text(yaml.safe_dump(config))
+    jobs = planned("--configfile", str(path))
+    assert jobs["train"] == 1
+
+
+def test_without_a_tracking_server_the_grid_still_finishes(tmp_path: Path) -> None:
+    path = tiny(tmp_path)
+    failed = snakemake("--configfile", str(path), check=False, MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert failed.returncode != 0
+    assert "start that server or unset MLFLOW_TRACKING_URI" in said(failed)
+    results = tmp_path / "results"
+    assert "missing" not in "".join(tables(results).values())
+    assert len(list((results / "figures").glob("*.png"))) == 8
+    assert set(planned("--configfile", str(path))) <= {"all", "track", "tracking_store", "total"}
+
+
+def test_two_schedulers_do_not_share_a_folder(undisturbed: Path) -> None:
+    own = {**os.environ, "PYTHONPATH": str(undisturbed / "src")}
+    (undisturbed / "results" / RUN / "metrics.json").unlink()
+    begin = command(*arguments(undisturbed))
+    both = [
+        subprocess.Popen(begin, cwd=ROOT, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(2)
+    ]
+    output = [process.communicate(timeout=240)[0] for process in both]
+    codes = [process.returncode for process in both]
+    assert sorted(codes) == [0, 1], output
+    assert "another run of the workflow is at work there" in output[codes.index(1)]
+    assert "Nothing to be done" in said(snakemake("-n", *arguments(undisturbed), PYTHONPATH=own["PYTHONPATH"]))

@@ -1,0 +1,17 @@
+"""All figures of the grid."""
+
+from pathlib import Path
+
+from nslimb.experiment.jobs_log import logged
+
+with logged(snakemake.log[0]):
+    from nslimb.experiment.cells import runs
+    from nslimb.experiment.config import read_config
+    from nslimb.experiment.figures import FIGURES
+    from nslimb.experiment.gather import gather
+    from nslimb.experiment.plotting import save
+
+    config = read_config(snakemake.params.config)
+    gathered = gather(config, list(runs(config)))
+    for name, draw in FIGURES.items():
+        save(draw(gathered), Path(snakemake.output[f"{name}_png"]), Path(snakemake.output[f"{name}_svg"]))
