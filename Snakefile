@@ -7,10 +7,14 @@ from snakemake.utils import min_version
 min_version("9.10")
 
 
-if "benchmarks" not in config:  # a configuration given by --configfile stands for itself
+if (
+    "benchmarks" not in config
+):  # a configuration given by --configfile stands for itself
 
     configfile: "config/config.yaml"
 
+
+report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
@@ -28,6 +32,7 @@ rule all:
         run_files("metrics.json"),  # named, so that a lost one is made again, and its tables with it
         table_files(),
         figure_files(),
+        f"{RESULTS}/about.yaml",
         tracked_files(),
 
 

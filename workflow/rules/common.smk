@@ -5,7 +5,12 @@ from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment.config import read_config
 from nslimb.experiment.names import FIGURES, TABLE_CELLS
-from nslimb.experiment.provenance import claim_results, code_digest, hold_results
+from nslimb.experiment.provenance import (
+    claim_results,
+    code_digest,
+    hold_results,
+    versions,
+)
 
 try:
     CONFIG = read_config(config)
