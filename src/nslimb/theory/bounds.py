@@ -99,6 +99,7 @@ def _certify(
             solver.improve(Candidates(np.full(len(rows), j), rows), np.array(one.order))
         found = solver.solve(partial_risks)
         upper = tightened(found.risks)
+        upper = np.stack([one.cut(partial_risks, found.risks[:, j]) for j, one in enumerate(certificates)], axis=1)
     return np.maximum(upper, found.risks), found
 
 

@@ -12,6 +12,9 @@ from nslimb.theory.relaxation import Relaxation
 # How far above the local value the certificate looks for its crossing, and how finely it brackets one it must accept.
 _TIGHT = 1e-6
 _FINE = 1e-4
+# The gap that cuts aim for, at so many points for each R.
+_CLOSE = 1e-3
+_CUT_POINTS = 12
 _FIRST_PROGRAMS, _PROGRAMS_PER_RISK = 12, 4
 
 
@@ -33,18 +36,23 @@ class ClassCertificate:
         self.relaxation, self.label = relaxation, label
         self.kappa = pairs if relaxation.arity == 2 else 2 * pairs
         self.points, self.floors = [0.0], [0.0]
+        self.cuts = relaxation.no_cuts()
         self.rows: list[FloatArray] = []  # of the relaxation, at the risks of ``order``
         self.order: list[float] = []
         self.evaluate(1.0)
 
-    def evaluate(self, risk: float) -> None:
-        """Add a point."""
-        floor = self.relaxation.floor(self.label, risk)
-        place = bisect.bisect(self.points, risk)
-        self.points.insert(place, risk)
-        self.floors.insert(place, max(floor.value, 0.0))
+    def evaluate(self, risk: float, target: float = -1.0) -> None:
+        """Add a point, or raise the floor of one; with a ``target`` cuts are added until the floor is above it."""
+        floor = self.relaxation.floor(self.label, risk, self.cuts, target)
+        self.cuts = floor.cuts
         self.rows.append(floor.rows)
         self.order.append(risk)
+        place = bisect.bisect_left(self.points, risk)
+        if place < len(self.points) and self.points[place] == risk:
+            self.floors[place] = max(self.floors[place], floor.value)
+        else:
+            self.points.insert(place, risk)
+            self.floors.insert(place, floor.value)
 
     def bound(self, partial_risk: float) -> tuple[float, int]:
         """The largest t not excluded, and the index of the point to its right."""
@@ -76,6 +84,28 @@ class ClassCertificate:
                 break
             worst = max(open_, key=lambda k: gaps[k][0])
             self.evaluate(self._next(gaps[worst][1], float(partial_risks[worst]), float(local[worst])))
+        return np.array([self.bound(float(risk))[0] for risk in partial_risks])
+
+    def cut(self, partial_risks: FloatArray, local: FloatArray) -> FloatArray:
+        """Where a gap is left, close it by cuts: [K] bounds."""
+        for risk, reached in zip(partial_risks.tolist(), local.tolist(), strict=True):
+            tried: set[float] = set()
+            for _ in range(_CUT_POINTS):
+                bound, right = self.bound(risk)
+                if bound - reached <= 1.5 * _CLOSE:
+                    break
+                low = self.points[right - 1]
+                high = self.points[right] if right < len(self.points) else 1.0
+                if self.floors[right - 1] <= risk and low > reached + _CLOSE / 2 and low not in tried:
+                    point = low
+                elif low < reached + _CLOSE < high:
+                    point = reached + _CLOSE
+                elif high - low > _CLOSE:
+                    point = (low + high) / 2
+                else:
+                    break
+                tried.add(point)
+                self.evaluate(point, risk)
         return np.array([self.bound(float(risk))[0] for risk in partial_risks])
 
     def _worthwhile(self, gap: float, right: int, partial_risk: float) -> bool:

@@ -1,4 +1,4 @@
-"""A linear relaxation of the partial risk that no confusion matrix can beat, with a bound that rounding cannot break."""
+"""A relaxation of the partial risk that no confusion matrix can beat, with a bound that rounding cannot break."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from nslimb.theory.risk import valid_probability
 
 # Variables of the largest relaxation that is solved: MAX-2 has 5,600.
 MAX_VARIABLES = 30_000
+_OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
+_CUT_ROUNDS = 40
+_VIOLATED = 1e-7
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -25,6 +28,7 @@ class Floor(NamedTuple):
 
     value: float
     rows: FloatArray  # [c, c]: the relaxation's own rows, a start for a local search
+    cuts: FloatArray  # [Q, 1 + c^2]: the squares that took part
 
 
 class Relaxation:
@@ -40,7 +44,11 @@ class Relaxation:
     Sherali and Adams' hierarchy. Its vertices with h in {0, 1} are the deterministic classifiers, for which it is
     exact; what row j does besides is exact through t.
 
-    The solver is not trusted. For any numbers delta_{C,i}(m),
+    For arity 2 the relaxation may be tightened by cuts: a square (w_0 + sum_a w_a . h_a)^2 is at least 0, and linear in
+    h and X. The w that a solution violates most are eigenvectors of its moment matrix, so that in the limit this
+    is the semidefinite relaxation (Shor's) on top of the linear one. Cuts hold for every t.
+
+    The solver is not trusted. For any numbers delta_{C,i}(m), and with lambda >= 0 times the squares added to theta,
 
         1 - R_P <= sum_a max_m sum_{C,i: a_i = a} delta_{C,i}(m) + sum_C max_x [theta_C(x) - sum_i delta_{C,i}(x_i)],
 
@@ -59,26 +67,64 @@ class Relaxation:
         """The size of the linear program."""
         return math.comb(sigma.num_classes + sigma.arity - 1, sigma.arity) * sigma.num_classes**sigma.arity
 
-    def floor(self, label: int, risk: float) -> Floor:
-        """A lower bound of V_j(t) for j = ``label`` and t = ``risk``."""
-        size, clusters = self.classes, len(self.members)
+    def no_cuts(self) -> FloatArray:
+        return np.zeros((0, 1 + self.classes**2))
+
+    def floor(self, label: int, risk: float, cuts: FloatArray, target: float = -1.0) -> Floor:
+        """A lower bound of V_j(t) for j = ``label`` and t = ``risk``; cuts are added until it is above ``target``."""
+        size = self.classes
         potentials = self._at(label, risk)
-        upper = np.full(self.constraints.shape[1], np.inf)
-        upper[label * size + label] = 0.0
+        bounds = np.zeros((self.constraints.shape[1], 2))
+        bounds[:, 1] = np.inf
+        bounds[label * size + label, 1] = 0.0
         cost = np.concatenate([np.zeros(size * size), -potentials.reshape(-1)])
-        solved = linprog(
-            cost,
-            A_eq=self.constraints,
-            b_eq=self.right,
-            bounds=np.stack([np.zeros(len(upper)), upper], axis=1),
-            method="highs",
-            options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9},
-        )
-        if solved.x is None or solved.status != 0:
-            return Floor(0.0, np.eye(size))
-        messages = -solved.eqlin.marginals[: clusters * self.arity * size].reshape(clusters, self.arity, size)
-        rows = np.maximum(solved.x[: size * size].reshape(size, size), 0.0)
-        return Floor(self._bound(potentials, messages, label), rows / rows.sum(axis=1, keepdims=True))
+        best, rows = 0.0, np.eye(size)
+        for _ in range(_CUT_ROUNDS):
+            solved = linprog(
+                cost,
+                A_eq=self.constraints,
+                b_eq=self.right,
+                A_ub=-self._squares(cuts) if len(cuts) else None,
+                b_ub=cuts[:, 0] ** 2 if len(cuts) else None,
+                bounds=bounds,
+                method="highs",
+                options=_OPTIONS,
+            )
+            if solved.status != 0:
+                break
+            multipliers = np.maximum(-solved.ineqlin.marginals, 0.0)
+            best = max(best, self._bound(potentials, -solved.eqlin.marginals, cuts, multipliers, label))
+            rows = np.maximum(solved.x[: size * size].reshape(size, size), 0.0)
+            if best > target or self.arity != 2:
+                break
+            violated = self._violated(solved.x)
+            if not len(violated):
+                break
+            cuts = np.concatenate([cuts[multipliers > 0], violated])
+        return Floor(best, rows / rows.sum(axis=1, keepdims=True), cuts)
+
+    def _squares(self, cuts: FloatArray) -> FloatArray:
+        """(w_0 + sum_a w_a . h_a)^2 - w_0^2 as coefficients of h and X: [Q, variables], for arity 2."""
+        rows = cuts[:, 1:].reshape(len(cuts), self.classes, self.classes)
+        first, second = self.members.T
+        twice = np.where(first == second, 1.0, 2.0)[:, None, None]
+        pairs = twice * rows[:, first, :, None] * rows[:, second, None, :]
+        return np.concatenate([2 * cuts[:, :1] * cuts[:, 1:], pairs.reshape(len(cuts), -1)], axis=1)
+
+    def _violated(self, solution: FloatArray) -> FloatArray:
+        """The eigenvectors of the moment matrix with the most negative eigenvalues, [at most 5, 1 + c^2]."""
+        size = self.classes
+        single = solution[: size * size]
+        blocks = np.zeros((size, size, size, size))  # axes a, b, x, y
+        first, second = self.members.T
+        pairs = solution[size * size :].reshape(-1, size, size)
+        blocks[first, second] += pairs / 2
+        blocks[second, first] += pairs.transpose(0, 2, 1) / 2
+        blocks[~np.eye(size, dtype=bool)] *= 2
+        inner = blocks.transpose(0, 2, 1, 3).reshape(size * size, size * size)
+        moments = np.block([[np.ones((1, 1)), single[None]], [single[:, None], inner]])
+        values, vectors = np.linalg.eigh(moments)
+        return np.asarray(vectors[:, :5][:, values[:5] < -_VIOLATED].T)
 
     def _at(self, label: int, risk: float) -> FloatArray:
         """theta with row j put in: along each axis of class j, state k stands for (1 - t) e_j + t e_k."""
@@ -91,22 +137,30 @@ class Relaxation:
             potentials[chosen] = np.moveaxis(moved, -1, axis + 1)
         return potentials
 
-    def _bound(self, potentials: FloatArray, messages: FloatArray, label: int) -> float:
+    def _bound(
+        self, potentials: FloatArray, duals: FloatArray, cuts: FloatArray, multipliers: FloatArray, label: int
+    ) -> float:
         """1 minus the right-hand side above, lowered by a bound of its rounding error."""
-        own = np.zeros((self.classes, self.classes))
+        size, clusters = self.classes, len(self.members)
+        messages = duals[: clusters * self.arity * size].reshape(clusters, self.arity, size)
+        own, left, constant = np.zeros((size, size)), potentials, 0.0
+        if len(cuts):
+            added = multipliers @ self._squares(cuts)
+            own += added[: size * size].reshape(size, size)
+            left = left + added[size * size :].reshape(potentials.shape)
+            constant = float(multipliers @ cuts[:, 0] ** 2)
         np.add.at(own, self.members, messages)
-        left = potentials.copy()
+        largest = max(1.0, float(np.abs(messages).max()), float(np.abs(left).max()), float(np.abs(own).max()))
+        left = left.copy()
         for axis in range(self.arity):
-            chosen = self.members[:, axis] == label
-            shape = [-1, *np.where(np.arange(self.arity) == axis, self.classes, 1)]
-            left -= messages[:, axis].reshape(shape)
+            left -= messages[:, axis].reshape(-1, *np.where(np.arange(self.arity) == axis, size, 1))
             # Row j has no state j: what it does as j is part of the potentials.
-            left[(chosen, *[slice(None)] * axis, label)] = -np.inf
+            left[(self.members[:, axis] == label, *[slice(None)] * axis, label)] = -np.inf
         own[label, label] = -np.inf
-        agreement = own.max(axis=1).sum() + left.reshape(len(left), -1).max(axis=1).sum()
-        terms = messages.size + potentials.size
-        rounding = _EPSILON * terms * (np.abs(messages).max(initial=0.0) + 1 / len(self.members))
-        return float(1 - agreement - min(rounding, 1e-9) - 1e-12)
+        agreement = own.max(axis=1).sum() + left.reshape(clusters, -1).max(axis=1).sum() + constant
+        # Each number above is a sum of fewer than so many terms of at most ``largest``.
+        terms = clusters * self.arity + 2 * len(cuts) + size
+        return float(1 - agreement - 4 * _EPSILON * terms * largest)
 
     def _constraints(self) -> tuple[csr_array, FloatArray]:
         """sum_{x: x_i = m} X_C(x) = h_{a_i}(m) for all C, i, m, then sum_m h_a(m) = 1."""
