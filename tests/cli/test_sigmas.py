@@ -65,7 +65,8 @@ def test_built_in(name: str, arity: int | None, classes: int | None, expected: t
 
 @pytest.mark.parametrize("where", ["rules_of_mine", "rules_of_mine.py", "./rules_of_mine.py"])
 @pytest.mark.parametrize(("function", "values"), [("parity", ("even", "odd")), ("late", (False, True))])
-def test_a_function_of_the_user(folder: Path, where: str, function: str, values: tuple[object, ...]) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_function_of_the_user(where: str, function: str, values: tuple[object, ...]) -> None:
     before = list(sys.path)
     sigma = build_sigma(f"{where}:{function}", 3, 4)
     assert (sigma.arity, sigma.num_classes, sigma.weak_labels) == (3, 4, values)
@@ -79,13 +80,15 @@ def test_a_file_in_another_folder_finds_its_neighbours(folder: Path, monkeypatch
     assert build_sigma("../rules_of_mine.py:parity", 2, 2).weak_labels == ("even", "odd")
 
 
-def test_an_installed_module(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_an_installed_module() -> None:
     assert build_sigma("math:prod", 2, 3).weak_labels == (0, 1, 2, 4)
 
 
-def test_a_compiled_sigma_of_the_user_needs_no_sizes(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_a_compiled_sigma_of_the_user_needs_no_sizes() -> None:
     assert build_sigma("rules_of_mine:PARITY", None, None).arity == 50
-    with pytest.raises(InvalidInput, match="--arity: expected 50"):
+    with pytest.raises(InvalidInput, match="arity: expected 50"):
         build_sigma("rules_of_mine:PARITY", 3, None)
 
 
@@ -107,12 +110,14 @@ def test_a_compiled_sigma_of_the_user_needs_no_sizes(folder: Path) -> None:
         (":parity", "SIGMA"),
     ],
 )
-def test_what_cannot_be_used_is_told(folder: Path, name: str, message: str) -> None:
+@pytest.mark.usefixtures("folder")
+def test_what_cannot_be_used_is_told(name: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         build_sigma(name, 2, 3)
 
 
-def test_sizes_are_asked_for(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_sizes_are_asked_for() -> None:
     with pytest.raises(InvalidInput, match="--arity: expected a number"):
         build_sigma("rules_of_mine:parity", None, 3)
     with pytest.raises(InvalidInput, match="--classes: expected a number"):
@@ -121,14 +126,13 @@ def test_sizes_are_asked_for(folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "arity", "classes"), [("hwf", 3, 10), ("smallest-parent", 2, 3), ("max", 0, 10)])
 def test_sizes_that_do_not_fit(name: str, arity: int, classes: int) -> None:
-    with pytest.raises(InvalidInput, match="classes|arity"):
+    with pytest.raises(InvalidInput, match=r"classes|arity"):
         build_sigma(name, arity, classes)
 
 
-def test_too_many_label_vectors(folder: Path) -> None:
+@pytest.mark.usefixtures("folder")
+def test_too_many_label_vectors() -> None:
     with pytest.raises(TooLarge, match=r"10 \*\* 12 label vectors are more than"):
         build_sigma("rules_of_mine:parity", 12, 10)
-    with pytest.raises(TooLarge, match="states"):
-        build_sigma("sum", 5000, 10)
     with pytest.raises(TooLarge, match="edges"):
         build_sigma("max", 3, 100_000)

@@ -97,7 +97,8 @@ def _module(where: str, path: Path | None) -> ModuleType:
         if not path.is_file():
             raise InvalidInput("SIGMA", "a Python file", f"{str(path)!r}, which is not there")
         spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None and spec.loader is not None  # its name ends in .py
+        if spec is None or spec.loader is None:
+            raise InvalidInput("SIGMA", "a Python file", repr(str(path)))
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

@@ -85,8 +85,8 @@ def compile_steps(
         index: dict[Hashable, int] = {}
         if len(states) * num_classes > _MAX_EDGES:
             raise TooLarge(
-                f"from_steps: {len(states)} states times {num_classes} classes after {len(layers)} of {arity} labels are "
-                f"more than {_MAX_EDGES} edges; let step forget what no longer matters"
+                f"from_steps: {len(states)} states times {num_classes} classes after {len(layers)} of {arity} labels "
+                f"are more than {_MAX_EDGES} edges; let step forget what no longer matters"
             )
         targets = np.full((len(states), num_classes), DEAD, dtype=np.int64)
         for row, state in enumerate(states):
