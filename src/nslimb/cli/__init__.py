@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import nslimb
-from nslimb.cli import data, diagnose
+from nslimb.cli import adjust, data, diagnose, estimate
 
 app = typer.Typer(
     help="Find, measure and cure learning imbalances in neurosymbolic learning.",
@@ -17,6 +17,8 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.command("diagnose")(diagnose.command)
+app.command("estimate")(estimate.command)
+app.command("adjust")(adjust.command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -94,7 +95,9 @@ def _from_csv(path: Path, log: bool) -> Scores:
         raise DataError(f"{path}: is empty; expected one row a sample and one column a class")
     header = None if all(map(_is_number, first)) else tuple(first)
     try:
-        values = np.loadtxt(path, delimiter=",", skiprows=header is not None, ndmin=2, encoding="utf-8-sig")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a header alone: no rows, refused by its shape
+            values = np.loadtxt(path, delimiter=",", skiprows=int(header is not None), ndmin=2, encoding="utf-8-sig")
     except ValueError as error:
         raise DataError(f"{path}: expected one row a sample and one column a class, all numbers ({error})") from error
     return Scores(values, log, header=header)
@@ -112,7 +115,8 @@ def _check_probabilities(path: Path, scores: Scores) -> None:
     values = scores.values
     if values.ndim != 2 or values.size == 0:
         raise DataError(f"{path}: expected scores of shape [samples, classes], got shape {list(values.shape)}")
-    probabilities = np.exp(values) if scores.log else values
+    with np.errstate(over="ignore"):  # it is refused just below
+        probabilities = np.exp(values) if scores.log else values
     bad = ~((probabilities >= 0) & (probabilities <= 1 + _TOLERANCE)).all(axis=1)
     sums = probabilities.sum(axis=1, dtype=np.float64)
     bad |= ~(np.abs(sums - 1) <= _TOLERANCE)

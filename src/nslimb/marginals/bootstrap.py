@@ -23,11 +23,13 @@ from nslimb.marginals.estimate import (
 )
 from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
 from nslimb.marginals.newton import climb, rows_at_once
+from nslimb.marginals.profile import likelihood_interval
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 
 # Few enough that a progress bar moves, enough to share a pass.
 _ROWS = 50
+_AT_THE_EDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Bootstrap:
     level: float
     lower: FloatArray
     upper: FloatArray
-    identified: NDArray[np.bool_]  # [c]: False where the weak labels say nothing; the interval is then 0 to 1
+    identified: NDArray[np.bool_]  # [c]: False for the classes that the weak labels leave open
     replicates: FloatArray  # [resamples, ...], the estimates from resampled weak labels
 
 
@@ -58,8 +60,11 @@ def bootstrap_marginal(
     ``weak``, ``groups`` and ``counts`` as in :func:`nslimb.estimate_marginal`. Resampling m weak labels with
     replacement is drawing their counts from a multinomial with the observed shares. The interval of a class is between
     the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is called with the
-    number of estimates that are done. A class that the weak labels leave open (``estimate.flat_classes``) would get an
-    interval about a ratio that is as even as it can be, whatever the truth; it gets 0 to 1.
+    number of estimates that are done.
+
+    A bootstrap knows nothing of weak labels that happen not to be in the data. So where the quantiles touch 0 or 1, and
+    for classes that the weak labels leave open (``estimate.flat_classes``), the interval also takes in that of the
+    likelihood ratio (:func:`nslimb.marginals.profile.likelihood_interval`).
 
     >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
     >>> found.estimate.ratios.numpy().round(2), found.lower.round(2), found.upper.round(2)
@@ -85,18 +90,28 @@ def bootstrap_marginal(
             if progress is not None:
                 progress(min(i + rows, resamples))
     found = np.concatenate(parts)
-    replicates = found[:, 0] if groups is None else found[:, likelihood.positions]
-    lower, upper = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2], axis=0)
     identified = np.ones(sigma.num_classes, dtype=bool)
     identified[list(estimate.flat_classes)] = False
+    lower, upper = _intervals(likelihood, first, found, identified, level)
     return Bootstrap(
         estimate=estimate,
         level=level,
-        lower=np.where(identified, lower, 0.0),
-        upper=np.where(identified, upper, 1.0),
+        lower=lower[0] if groups is None else lower[likelihood.positions],
+        upper=upper[0] if groups is None else upper[likelihood.positions],
         identified=identified,
-        replicates=replicates,
+        replicates=found[:, 0] if groups is None else found[:, likelihood.positions],
     )
+
+
+def _intervals(
+    likelihood: WeakLikelihood, first: FloatArray, found: FloatArray, identified: NDArray[np.bool_], level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends [G, c] from the estimates ``found`` [n, G, c] of the resamples."""
+    lower, upper = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    doubtful = likelihood.possible & (~identified | (lower < _AT_THE_EDGE) | (upper > 1 - _AT_THE_EDGE))
+    with torch.inference_mode(False), torch.enable_grad():
+        low, high = likelihood_interval(likelihood, first, doubtful, level) if doubtful.any() else (lower, upper)
+    return np.where(doubtful, np.minimum(lower, low), lower), np.where(doubtful, np.maximum(upper, high), upper)
 
 
 def _grouped(likelihood: WeakLikelihood, estimate: MarginalEstimate) -> FloatArray:

@@ -39,14 +39,23 @@ class Stops(NamedTuple):
         return Stops._make(part[index : index + 1] for part in self)
 
 
-def climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray) -> Stops:
+def climb(
+    likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, held: NDArray[np.bool_] | None = None
+) -> Stops:
     """Maximise l(R) + mu sum log R along falling mu from each of the ``starts`` [n, G, c], with shares p [n, S].
 
     The gradient of l in log R is the expected counts N; with K their derivative, the curvature of l in relative
-    changes of R is K - diag(N). Nothing is divided by a ratio that goes to 0.
+    changes of R is K - diag(N). Nothing is divided by a ratio that goes to 0. ``held`` [n, G, c] marks one ratio in
+    each of the starts that is not to change.
     """
     rows = rows_at_once(likelihood)
-    parts = [_climb(likelihood, shares[i : i + rows], starts[i : i + rows]) for i in range(0, len(starts), rows)]
+    kept = np.zeros((len(starts), 0, int(likelihood.possible.sum())))
+    if held is not None:
+        kept = held[:, None, likelihood.possible].astype(np.float64)
+    parts = [
+        _climb(likelihood, shares[i : i + rows], starts[i : i + rows], kept[i : i + rows])
+        for i in range(0, len(starts), rows)
+    ]
     return Stops.joined(parts)
 
 
@@ -57,7 +66,7 @@ def rows_at_once(likelihood: WeakLikelihood) -> int:
     return max(1, _CELLS // (edges * (int(likelihood.possible.sum()) + 1)))
 
 
-def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray) -> Stops:
+def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, kept: FloatArray) -> Stops:
     possible = likelihood.possible
     ratios = starts.copy()
     barrier = np.full(len(starts), _FIRST_BARRIER)
@@ -68,7 +77,8 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray) -
         here, mu, p = ratios[going], barrier[going], shares[going]
         value, counts, derivative = _second_order(likelihood, here, p)
         gradient = counts + mu[:, None]
-        change = _ascent(_diagonal(gradient) - derivative, gradient, here, possible, mu)
+        basis = _keeping_sums(here, possible, kept[going])
+        change = _ascent(_diagonal(gradient) - derivative, gradient, basis, mu)
         gain = (gradient * change).sum(axis=1)
         merit = value + mu * np.log(here[:, possible]).sum(axis=1)
         step = np.minimum(1.0, 0.95 / np.maximum(1e-300, -change.min(axis=1)))
@@ -89,25 +99,32 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray) -
         converged[going[finished]] = gain[finished] < 1e-9
         barrier[going[arrived]] = np.maximum(_LAST_BARRIER, _BARRIER_FACTOR * mu[arrived])
         going = going[~finished & (iterations[going] < _MAX_ITERATIONS)]
-    return Stops(ratios, likelihood.values(ratios, shares), iterations, converged, *_upward(likelihood, ratios, shares))
+    values = likelihood.values(ratios, shares)
+    basis = _keeping_sums(ratios, possible, kept)
+    return Stops(ratios, values, iterations, converged, *_upward(likelihood, ratios, shares, basis))
 
 
-def _upward(likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _upward(
+    likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray, basis: FloatArray
+) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The relative changes along which the likelihood curves up most, and whether it does."""
     _, counts, derivative = _second_order(likelihood, ratios, shares)
-    basis = _keeping_sums(ratios, likelihood.possible)
     if basis.shape[2] == 0:
         return np.zeros_like(counts), np.zeros(len(ratios), dtype=bool)
     values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ (_diagonal(counts) - derivative) @ basis)
     return (basis @ vectors[:, :, :1])[:, :, 0], values[:, 0] < -1e-4
 
 
-def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_]) -> FloatArray:
-    """Orthonormal bases [n, L, L - G] of the relative changes of the L possible labels that keep every group's sum."""
+def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_], kept: FloatArray) -> FloatArray:
+    """Orthonormal bases [n, L, d] of the relative changes of the L possible labels that keep every group's sum.
+
+    They keep the sums with weights ``kept`` [n, k, L] too: k is 0, or 1 where a ratio is held.
+    """
     groups = np.arange(len(possible))
     group_of = np.broadcast_to(groups[:, None], possible.shape)[possible]
     weights = np.where(group_of == groups[:, None], ratios[:, None, possible], 0.0)
-    return np.asarray(np.linalg.svd(weights)[2][:, len(possible) :].transpose(0, 2, 1))
+    rows = np.concatenate([weights, kept], axis=1)
+    return np.asarray(np.linalg.svd(rows)[2][:, rows.shape[1] :].transpose(0, 2, 1))
 
 
 def _second_order(
@@ -130,11 +147,8 @@ def _second_order(
     )
 
 
-def _ascent(
-    curvature: FloatArray, gradient: FloatArray, ratios: FloatArray, possible: NDArray[np.bool_], floor: FloatArray
-) -> FloatArray:
-    """The Newton steps within the changes that keep every group's sum; curvature of the wrong sign is turned round."""
-    basis = _keeping_sums(ratios, possible)
+def _ascent(curvature: FloatArray, gradient: FloatArray, basis: FloatArray, floor: FloatArray) -> FloatArray:
+    """The Newton steps within the changes of the basis; curvature of the wrong sign is turned round."""
     values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ curvature @ basis)
     axes = basis @ vectors
     inside = (axes.transpose(0, 2, 1) @ gradient[:, :, None])[:, :, 0] / np.maximum(np.abs(values), floor[:, None])
