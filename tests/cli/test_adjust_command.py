@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from click.testing import Result
 from typer.testing import CliRunner
 
 import nslimb
@@ -18,7 +18,7 @@ from nslimb.cli import app
 RATIOS = [0.5, 0.3, 0.2]
 
 
-def run(*arguments: object) -> Result:
+def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["adjust", *map(str, arguments)])
 
 

@@ -6,10 +6,10 @@ import csv
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
 from typer.testing import CliRunner
 
 import nslimb
@@ -19,7 +19,7 @@ from nslimb.exchange.ratios import read_ratios
 from nslimb.exchange.weak import encode_texts
 
 
-def run(*arguments: object) -> Result:
+def run(*arguments: object) -> Any:
     return CliRunner().invoke(app, ["estimate", *map(str, arguments)])
 
 
@@ -70,7 +70,9 @@ def test_positions_that_accept_other_labels_have_ratios_of_their_own(tmp_path: P
     result = run("hwf", path, "--column", "value", "--out", table, "--bootstrap", 10, "--plot", tmp_path / "r.svg")
     assert result.exit_code == 0, result.output
     assert "position 1, 3" in result.output
-    rows = {(row["position"], row["class"]): float(row["ratio"]) for row in csv.DictReader(table.read_text().splitlines())}
+    rows = {
+        (row["position"], row["class"]): float(row["ratio"]) for row in csv.DictReader(table.read_text().splitlines())
+    }
     assert len(rows) == 39
     assert rows["1", "+"] == rows["2", "7"] == 0
     assert rows["1", "7"] == rows["3", "7"]

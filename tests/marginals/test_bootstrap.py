@@ -50,10 +50,9 @@ def test_it_is_the_estimate_of_every_resample(sigma: Sigma, groups: list[int] | 
     expected = np.stack([found.ratios.numpy() for found in theirs])
     np.testing.assert_allclose(ours.replicates, expected, atol=1e-5)
     low, high = np.quantile(expected, [0.025, 0.975], axis=0)
-    plain = ours.identified & (low > 0.002) & (high < 0.998)
-    assert plain.sum() > 8
-    np.testing.assert_allclose(ours.lower[plain], low[plain], atol=1e-5)
-    np.testing.assert_allclose(ours.upper[plain], high[plain], atol=1e-5)
+    if ((low > 0.002) | ~sigma.accepted).all():  # else likelihood intervals are taken in
+        np.testing.assert_allclose(ours.lower, low, atol=1e-5)
+        np.testing.assert_allclose(ours.upper, high, atol=1e-5)
     assert (ours.lower <= low + 1e-5).all()
     assert (ours.upper >= high - 1e-5).all()
 
@@ -82,8 +81,8 @@ def test_intervals_cover_as_often_as_they_say() -> None:
     below = np.cumsum(truth) ** 2  # P(max <= s)
     rng = np.random.default_rng(5)
     inside, widths = [], []
-    for counts in rng.multinomial(1000, np.diff(below, prepend=0), size=120):
-        found = bootstrap_marginal(counts, sigma, counts=True, resamples=100, level=0.9, seed=2)
+    for seed, counts in enumerate(rng.multinomial(1000, np.diff(below, prepend=0), size=120)):
+        found = bootstrap_marginal(counts, sigma, counts=True, resamples=100, level=0.9, seed=seed)
         inside.append((found.lower <= truth) & (truth <= found.upper))
         widths.append(found.upper - found.lower)
     # 0.9 within three deviations of 120 draws.

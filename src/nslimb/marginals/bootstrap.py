@@ -62,8 +62,8 @@ def bootstrap_marginal(
     the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is called with the
     number of estimates that are done.
 
-    A bootstrap knows nothing of weak labels that happen not to be in the data. So where the quantiles touch 0 or 1, and
-    for classes that the weak labels leave open (``estimate.flat_classes``), the interval also takes in that of the
+    A bootstrap knows nothing of weak labels that happen not to be in the data. So where some class's quantiles touch 0
+    or 1, or the weak labels leave it open (``estimate.flat_classes``), the intervals also take in those of the
     likelihood ratio (:func:`nslimb.marginals.profile.likelihood_interval`).
 
     >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
@@ -109,6 +109,8 @@ def _intervals(
     """Both ends [G, c] from the estimates ``found`` [n, G, c] of the resamples."""
     lower, upper = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
     doubtful = likelihood.possible & (~identified | (lower < _AT_THE_EDGE) | (upper > 1 - _AT_THE_EDGE))
+    # What is missing from one class has gone to its neighbours, so that theirs are too short as well.
+    doubtful = likelihood.possible & doubtful.any(axis=1, keepdims=True)
     with torch.inference_mode(False), torch.enable_grad():
         low, high = likelihood_interval(likelihood, first, doubtful, level) if doubtful.any() else (lower, upper)
     return np.where(doubtful, np.minimum(lower, low), lower), np.where(doubtful, np.maximum(upper, high), upper)
