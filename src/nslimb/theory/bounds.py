@@ -43,7 +43,7 @@ def class_risk_bounds(
 
         Phi_j(R) = max 1 - H_jj  subject to  R_P(H) <= R,  H >= 0,  H 1 = 1            (program (2) of the paper)
 
-    for independent labels from ``ratios`` r [c], with ``partial_risk`` a number R or a vector of K of them.
+    for independent labels from ``ratios`` r [c], and ``partial_risk`` a number R or a vector of K of them.
 
     The paper asks for R_P(H) = R. Let V(t) and W(t) be the least and the largest R_P(H) with H_jj = 1 - t. Both are
     continuous and every value between them is taken, so where the solution t here is below 1, V(t) = R, and the two
@@ -51,9 +51,9 @@ def class_risk_bounds(
     inequality is what a bound needs: with an upper bound of R_P in place of R_P itself (eq. (5)), Phi must not fall.
 
     ``method="local"`` finds H that are feasible, so ``local`` is at most Phi; ``certify`` adds an ``upper`` that is at
-    least Phi, from linear programs at a few t (:class:`Relaxation`, :class:`ClassCertificate`), where these have at most
-    30,000 variables (arity 2 with up to 15 classes, arity 3 with up to 6); elsewhere ``status`` is "local" and
-    ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
+    least Phi, from linear programs at a few t (:class:`Relaxation`, :class:`ClassCertificate`), where these have
+    at most 30,000 variables (arity 2 with up to 15 classes, arity 3 with up to 7); elsewhere ``status`` is "local"
+    and ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> bounds = class_risk_bounds(sigma, [0.1] * 10, 0.01)
@@ -100,14 +100,15 @@ def _certify(
         found = solver.solve(partial_risks)
         upper = tightened(found.risks)
         upper = np.stack([one.cut(partial_risks, found.risks[:, j]) for j, one in enumerate(certificates)], axis=1)
+    # The local point meets R to 1e-12 only, which counts where Phi is steep.
     return np.maximum(upper, found.risks), found
 
 
 def _expected_pairs(sigma: Sigma, ratios: FloatArray) -> FloatArray:
     """The expected number of ordered pairs of different positions that both have class j, given a valid y: [c].
 
-    The second derivative of log P(valid) along x -> r_j e^x at both positions; here by the pass with scores that
-    leave out class j at none, one or two positions would do too, but autograd has it at once.
+    With r_j scaled by z_j, P(valid) is the sum of P(y) prod_j z_j^{N_j} over valid y, N_j counting the positions of
+    class j. Its second derivative at z = 1 is the expectation of N_j (N_j - 1), times P(valid).
     """
     size, arity = sigma.num_classes, sigma.arity
     base = torch.from_numpy(np.tile(ratios, (1, arity, 1)))

@@ -12,6 +12,7 @@ from nslimb.theory.relaxation import Relaxation
 # How far above the local value the certificate looks for its crossing, and how finely it brackets one it must accept.
 _TIGHT = 1e-6
 _FINE = 1e-4
+_ROUNDING = 1e-12
 # The gap that cuts aim for, at so many points for each R.
 _CLOSE = 1e-3
 _CUT_POINTS = 12
@@ -34,7 +35,8 @@ class ClassCertificate:
 
     def __init__(self, relaxation: Relaxation, label: int, pairs: float) -> None:
         self.relaxation, self.label = relaxation, label
-        self.kappa = pairs if relaxation.arity == 2 else 2 * pairs
+        # Slightly more than the true value: rounding must not make it less, or 0.
+        self.kappa = (pairs if relaxation.arity == 2 else 2 * pairs) * (1 + 1e-9) + 1e-14
         self.points, self.floors = [0.0], [0.0]
         self.cuts = relaxation.no_cuts()
         self.rows: list[FloatArray] = []  # of the relaxation, at the risks of ``order``
@@ -60,16 +62,16 @@ class ClassCertificate:
         if floors[-1] <= partial_risk:
             return 1.0, len(points)
         width, rise = np.diff(points), np.diff(floors)
-        # kappa / 2 s^2 + linear s + constant = 0 for s = t - t_1; the larger root, where the floor climbs above R.
+        # kappa / 2 s^2 + linear s + constant <= 0 for s = t - t_1 up to the larger root, written without cancellation.
         linear = rise / width - self.kappa * width / 2
         constant = floors[:-1] - partial_risk
         under = linear**2 - 2 * self.kappa * constant
         with np.errstate(divide="ignore", invalid="ignore"):
-            root = np.where(self.kappa > 0, (np.sqrt(under) - linear) / self.kappa, -constant / linear)
+            swing = np.sqrt(under)
+            root = np.where(linear > 0, -2 * constant / (linear + swing), (swing - linear) / self.kappa)
         inside = (constant <= 0) | ((under >= 0) & (root > 0) & (root < width))
         last = int(np.flatnonzero(inside)[-1])  # the first always is: its floor at t = 0 is 0
-        # Without floor's climb above R at the right end the next interval would have been inside.
-        return float(points[last] + np.clip(root[last], 0.0, width[last])), last + 1
+        return min(1.0, float(points[last] + np.clip(root[last], 0.0, width[last])) + _ROUNDING), last + 1
 
     def tighten(self, partial_risks: FloatArray, local: FloatArray) -> FloatArray:
         """Add points until each bound meets its local value, or the relaxation has no more to give: [K] bounds."""

@@ -25,8 +25,8 @@ def cobyla_bounds(
     """For every class and partial risk, the median over ``runs`` from random row-stochastic starts.
 
     COBYLA knows inequalities only, so each equality of (2) is two of them. A result counts as valid if it lies in
-    [0, 1]; the paper asks no more, so a value need not belong to a feasible H. Starts and options (SciPy's defaults) are
-    not in the paper.
+    [0, 1]; the paper asks no more, so a value need not belong to a feasible H. The paper does not give its starts and
+    options; here they are random and SciPy's defaults.
     """
     size = sigma.num_classes
     form = Agreement(sigma, ratios)
@@ -38,14 +38,13 @@ def cobyla_bounds(
         equal = np.append(matrix.sum(axis=1) - 1, 1 - form.value(matrix[None])[0] - partial_risk)
         return np.concatenate([flat, equal, -equal])
 
+    def minus_risk(flat: FloatArray, label: int) -> float:
+        return float(flat[label * size + label] - 1)
+
     for k, j, run in np.ndindex(results.shape):
         start = rng.dirichlet(np.ones(size), size=size).reshape(-1)
-        solved = minimize(
-            lambda flat, j=j: flat[j * size + j] - 1,
-            start,
-            method="COBYLA",
-            constraints={"type": "ineq", "fun": constraints, "args": (float(partial_risks[k]),)},
-        )
+        within = {"type": "ineq", "fun": constraints, "args": (float(partial_risks[k]),)}
+        solved = minimize(minus_risk, start, (j,), "COBYLA", constraints=within)  # type: ignore[call-overload]
         results[k, j, run] = -solved.fun
     results[~((results >= 0) & (results <= 1))] = np.nan
     valid = np.isfinite(results).sum(axis=2)

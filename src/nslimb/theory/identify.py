@@ -1,4 +1,4 @@
-"""Whether the weak labels determine the hidden ratios: the rank of Psi's Jacobian, and a search for a second solution."""
+"""Whether the weak labels determine the hidden ratios: the rank of Psi's Jacobian, and a search for other ratios."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from nslimb.theory.inputs import FloatArray, check_positive_ratios
 # Two ratio vectors count as different from this total variation on, and their weak ratios as equal up to this.
 _APART = 1e-3
 _EQUAL = 1e-12
+_STARTS = 10
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +35,18 @@ class Identifiability:
 def weak_ratios(sigma: Sigma, ratios: Any) -> FloatArray:
     """Psi_sigma(r) [S]: P(s) for independent labels from r, given that there is a weak label.
 
-    >>> weak_ratios(Sigma.from_function(max, num_classes=2, arity=2), [0.5, 0.5]).tolist()
+    >>> weak_ratios(Sigma.from_function(max, num_classes=2, arity=2), [0.5, 0.5]).round(12).tolist()
     [0.25, 0.75]
     """
-    psi, _ = _psi(Sigma.check(sigma), check_positive_ratios(ratios, sigma.num_classes))
-    return psi
+    return _psi(Sigma.check(sigma), check_positive_ratios(ratios, sigma.num_classes))
 
 
-def identifiability(
-    sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9, starts: int = 12, seed: int = 0
-) -> Identifiability:
+def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9, starts: int = 12) -> Identifiability:
     """Do the weak labels determine r? Locally, by rank; globally, by looking for a twin.
 
     ``ratios`` r [c] above 0 are uniform if not given. The rank counts singular values of the Jacobian of Psi_sigma at
-    r, restricted to sum-free directions, above ``tolerance`` times the largest (or 1). Full rank, c - 1, makes r locally
-    identifiable. Where y may be invalid, Psi is conditioned on validity.
+    r, restricted to sum-free directions, above ``tolerance`` times the largest (or 1). Full rank, c - 1, makes r
+    locally identifiable. Where y may be invalid, Psi is conditioned on validity.
 
     A twin is another r' with Psi(r') = Psi(r), searched by least squares from ``starts`` random points of the simplex
     and, where the rank is short, from along the Jacobian's null space; it is returned only if its weak ratios agree to
@@ -56,19 +55,19 @@ def identifiability(
     >>> from nslimb.sigma import counterexample
     >>> found = identifiability(counterexample(), [0.5, 0.5])
     >>> found.locally_identifiable, found.twin.round(4).tolist()
-    (True, [0.7718, 0.2282])
+    (True, [0.6955, 0.3045])
     """
     size = Sigma.check(sigma).num_classes
     checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
-    target, jacobian = _psi(sigma, checked)
+    target = _psi(sigma, checked)
     tangent = _tangent(size)
     values = np.zeros(size - 1)
-    _, found, directions = np.linalg.svd(jacobian @ tangent)
+    _, found, directions = np.linalg.svd(_jacobian(sigma, checked) @ tangent)
     values[: len(found)] = found[: size - 1]
     rank = int((values > tolerance * max(1.0, values.max(initial=0.0))).sum())
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     first = list(rng.dirichlet(np.ones(size), size=check_count("starts", starts)))
     if rank < size - 1:
         null = tangent @ directions[rank:].T
@@ -76,27 +75,28 @@ def identifiability(
         first = [checked + 0.9 * step for step in reach] + first
     for start in first:
         twin = _solve(sigma, target, start)
-        error = float(np.abs(_psi(sigma, twin)[0] - target).max())
+        error = float(np.abs(_psi(sigma, twin) - target).max())
         if error <= _EQUAL and np.abs(twin - checked).sum() / 2 >= _APART:
             return Identifiability(rank == size - 1, rank, values, twin, error)
     return Identifiability(rank == size - 1, rank, values, None, float("nan"))
 
 
-def uniform_weak_ratios(sigma: Sigma, *, starts: int = 20, seed: int = 0) -> FloatArray:
+def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
     """Ratios r [c] above 0 with Psi_sigma(r) uniform over the weak labels: the paper's Case 2.
 
     For MAX-M, r_k = ((k + 1) / c)^(1/M) - (k / c)^(1/M). Refuses a sigma for which no such r is found.
 
-    >>> float(uniform_weak_ratios(Sigma.from_function(max, num_classes=10, arity=2))[0] ** 2)
-    0.1
+    >>> ratios = uniform_weak_ratios(Sigma.from_function(max, num_classes=10, arity=2))
+    >>> float(ratios[0].round(6))  # sqrt(1 / 10)
+    0.316228
     """
     size, weak = Sigma.check(sigma).num_classes, len(sigma.weak_labels)
     target = np.full(weak, 1 / weak)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     best = np.inf
-    for start in (np.full(size, 1 / size), *rng.dirichlet(np.ones(size), size=starts)):
+    for start in (np.full(size, 1 / size), *rng.dirichlet(np.ones(size), size=_STARTS)):
         ratios = _solve(sigma, target, start)
-        error = float(np.abs(_psi(sigma, ratios)[0] - target).max())
+        error = float(np.abs(_psi(sigma, ratios) - target).max())
         if error <= _EQUAL and ratios.min() > 1e-9:
             return ratios
         best = min(best, error)
@@ -110,17 +110,19 @@ def _tangent(size: int) -> FloatArray:
     return np.asarray(full[:, 1:])
 
 
-def _psi(sigma: Sigma, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Psi(r) [S] and its Jacobian [S, c], both given that y is valid; r need not sum to 1."""
-    weak = len(sigma.weak_labels)
+def _psi(sigma: Sigma, ratios: FloatArray) -> FloatArray:
+    """Psi(r) [S] given that y is valid; r need not sum to 1."""
+    log_scores = torch.from_numpy(np.log(np.maximum(ratios, _TINY))).expand(1, sigma.arity, -1)
+    return sigma.log_prob(log_scores)[0].softmax(dim=0).numpy()
+
+
+def _jacobian(sigma: Sigma, ratios: FloatArray) -> FloatArray:
+    """The derivative of :func:`_psi`, [S, c]."""
     with torch.enable_grad():
-        rates = torch.from_numpy(np.maximum(ratios, 1e-300)).expand(weak, -1).clone().requires_grad_()
-        log_scores = rates.log().unsqueeze(1).expand(-1, sigma.arity, -1)
-        joint = sigma.log_prob(log_scores).exp()
-        (gradient,) = torch.autograd.grad(joint.diagonal().sum(), rates)
-    psi, jacobian = joint[0].detach().numpy(), gradient.numpy()
-    mass = psi.sum()
-    return psi / mass, (jacobian - np.outer(psi / mass, jacobian.sum(axis=0))) / mass
+        rates = torch.from_numpy(np.maximum(ratios, _TINY)).expand(len(sigma.weak_labels), -1).clone().requires_grad_()
+        psi = sigma.log_prob(rates.log().unsqueeze(1).expand(-1, sigma.arity, -1)).softmax(dim=1)
+        (gradient,) = torch.autograd.grad(psi.diagonal().sum(), rates)
+    return gradient.numpy()
 
 
 def _solve(sigma: Sigma, target: FloatArray, start: FloatArray) -> FloatArray:
@@ -128,10 +130,10 @@ def _solve(sigma: Sigma, target: FloatArray, start: FloatArray) -> FloatArray:
     size = len(start)
 
     def residual(ratios: FloatArray) -> FloatArray:
-        return np.append(_psi(sigma, ratios)[0] - target, ratios.sum() - 1)
+        return np.append(_psi(sigma, ratios) - target, ratios.sum() - 1)
 
     def jacobian(ratios: FloatArray) -> FloatArray:
-        return np.concatenate([_psi(sigma, ratios)[1], np.ones((1, size))])
+        return np.concatenate([_jacobian(sigma, ratios), np.ones((1, size))])
 
     inside = np.clip(start, 1e-6, 1.0)
     solved = least_squares(

@@ -39,7 +39,7 @@ class Candidates(NamedTuple):
         matrices = self.rows.copy()
         matrices[each, self.classes] *= risks[:, None]
         matrices[each, self.classes, self.classes] = 1 - risks
-        return matrices
+        return np.asarray(matrices)
 
 
 class Agreement:

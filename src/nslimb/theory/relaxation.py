@@ -65,7 +65,8 @@ class Relaxation:
     @staticmethod
     def variables(sigma: Sigma) -> int:
         """The size of the linear program."""
-        return math.comb(sigma.num_classes + sigma.arity - 1, sigma.arity) * sigma.num_classes**sigma.arity
+        clusters = math.comb(sigma.num_classes + sigma.arity - 1, sigma.arity)
+        return int(clusters * sigma.num_classes**sigma.arity)
 
     def no_cuts(self) -> FloatArray:
         return np.zeros((0, 1 + self.classes**2))
@@ -73,14 +74,14 @@ class Relaxation:
     def floor(self, label: int, risk: float, cuts: FloatArray, target: float = -1.0) -> Floor:
         """A lower bound of V_j(t) for j = ``label`` and t = ``risk``; cuts are added until it is above ``target``."""
         size = self.classes
-        potentials = self._at(label, risk)
+        potentials = self.potentials_at(label, risk)
         bounds = np.zeros((self.constraints.shape[1], 2))
         bounds[:, 1] = np.inf
         bounds[label * size + label, 1] = 0.0
         cost = np.concatenate([np.zeros(size * size), -potentials.reshape(-1)])
         best, rows = 0.0, np.eye(size)
         for _ in range(_CUT_ROUNDS):
-            solved = linprog(
+            solved = linprog(  # type: ignore[call-overload]  # its types know no sparse matrices
                 cost,
                 A_eq=self.constraints,
                 b_eq=self.right,
@@ -93,7 +94,7 @@ class Relaxation:
             if solved.status != 0:
                 break
             multipliers = np.maximum(-solved.ineqlin.marginals, 0.0)
-            best = max(best, self._bound(potentials, -solved.eqlin.marginals, cuts, multipliers, label))
+            best = max(best, self.bound(potentials, -solved.eqlin.marginals, cuts, multipliers, label))
             rows = np.maximum(solved.x[: size * size].reshape(size, size), 0.0)
             if best > target or self.arity != 2:
                 break
@@ -109,7 +110,7 @@ class Relaxation:
         first, second = self.members.T
         twice = np.where(first == second, 1.0, 2.0)[:, None, None]
         pairs = twice * rows[:, first, :, None] * rows[:, second, None, :]
-        return np.concatenate([2 * cuts[:, :1] * cuts[:, 1:], pairs.reshape(len(cuts), -1)], axis=1)
+        return np.asarray(np.concatenate([2 * cuts[:, :1] * cuts[:, 1:], pairs.reshape(len(cuts), -1)], axis=1))
 
     def _violated(self, solution: FloatArray) -> FloatArray:
         """The eigenvectors of the moment matrix with the most negative eigenvalues, [at most 5, 1 + c^2]."""
@@ -126,18 +127,18 @@ class Relaxation:
         values, vectors = np.linalg.eigh(moments)
         return np.asarray(vectors[:, :5][:, values[:5] < -_VIOLATED].T)
 
-    def _at(self, label: int, risk: float) -> FloatArray:
+    def potentials_at(self, label: int, risk: float) -> FloatArray:
         """theta with row j put in: along each axis of class j, state k stands for (1 - t) e_j + t e_k."""
         step = risk * np.eye(self.classes)
         step[:, label] += 1 - risk
-        potentials = self.potentials.copy()
+        potentials: FloatArray = self.potentials.copy()
         for axis in range(self.arity):
             chosen = self.members[:, axis] == label
             moved = np.tensordot(potentials[chosen], step, axes=(axis + 1, 1))
             potentials[chosen] = np.moveaxis(moved, -1, axis + 1)
         return potentials
 
-    def _bound(
+    def bound(
         self, potentials: FloatArray, duals: FloatArray, cuts: FloatArray, multipliers: FloatArray, label: int
     ) -> float:
         """1 minus the right-hand side above, lowered by a bound of its rounding error."""
@@ -155,7 +156,8 @@ class Relaxation:
         for axis in range(self.arity):
             left -= messages[:, axis].reshape(-1, *np.where(np.arange(self.arity) == axis, size, 1))
             # Row j has no state j: what it does as j is part of the potentials.
-            left[(self.members[:, axis] == label, *[slice(None)] * axis, label)] = -np.inf
+            of_label = (self.members[:, axis] == label, *[slice(None)] * axis, label)
+            left[of_label] = -np.inf
         own[label, label] = -np.inf
         agreement = own.max(axis=1).sum() + left.reshape(clusters, -1).max(axis=1).sum() + constant
         # Each number above is a sum of fewer than so many terms of at most ``largest``.
@@ -167,8 +169,8 @@ class Relaxation:
         size, clusters, arity = self.classes, len(self.members), self.arity
         states = np.indices((size,) * arity).reshape(arity, -1)  # [M, c^M]
         row = (np.arange(clusters * arity).reshape(clusters, arity, 1) * size + states).reshape(-1)
-        column = np.arange(clusters * states.shape[1]).reshape(clusters, 1, -1) + size * size
-        column = np.broadcast_to(column, (clusters, arity, states.shape[1])).reshape(-1)
+        variables = np.arange(clusters * states.shape[1]).reshape(clusters, 1, -1) + size * size
+        column = np.broadcast_to(variables, (clusters, arity, states.shape[1])).reshape(-1)
         marginal_rows = np.arange(clusters * arity * size)
         marginal = (self.members.reshape(-1, 1) * size + np.arange(size)).reshape(-1)
         total_rows = len(marginal_rows) + np.repeat(np.arange(size), size)

@@ -39,7 +39,8 @@ def partial_risk(sigma: Sigma, ratios: Any, confusion: Any) -> Any:
     and 1 - R_P is the trace of the last alpha over the probability of a valid y. Costs M n^2 c^2 for n states a layer.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
-    >>> float(partial_risk(sigma, [0.5, 0.5], [[0.8, 0.2], [0.0, 1.0]]))  # only (0, 0) can go wrong: (1 - 0.64) / 4
+    >>> risk = partial_risk(sigma, [0.5, 0.5], [[0.8, 0.2], [0.0, 1.0]])
+    >>> round(risk, 12)  # only (0, 0) can go wrong: (1 - 0.8 ** 2) / 4
     0.09
     """
     check_several_labels(sigma)
@@ -85,6 +86,8 @@ def _pair_matrix(sigma: Sigma, ratios: FloatArray, agree: bool) -> FloatArray:
 
 def valid_probability(sigma: Sigma, ratios: FloatArray) -> float:
     """P(y has a weak label) for independent y_i from ``ratios``."""
+    if all((targets != DEAD).all() for targets in sigma.diagram.targets):
+        return 1.0
     with np.errstate(divide="ignore"):
         log_scores = torch.from_numpy(np.log(np.tile(ratios, (1, sigma.arity, 1))))
     mass = float(sigma.log_prob(log_scores).exp().sum())

@@ -60,7 +60,7 @@ def generalisation_bound(
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> round(generalisation_bound(sigma, 0.01, samples=1_000_000, natarajan_dimension=10), 3)
-    0.071
+    0.068
     """
     risks = check_risks("empirical_risk", empirical_risk)
     m = check_count("samples", samples)
