@@ -52,7 +52,7 @@ def class_risk_bounds(
 
     ``method="local"`` finds H that are feasible, so ``local`` is at most Phi; ``certify`` adds an ``upper`` that is at
     least Phi, from linear programs at a few t (:class:`Relaxation`, :class:`ClassCertificate`), where these have
-    at most 30,000 variables (arity 2 with up to 15 classes, arity 3 with up to 7); elsewhere ``status`` is "local"
+    at most 250,000 variables (arity 2 with up to 26 classes, arity 3 with up to 10); elsewhere ``status`` is "local"
     and ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)

@@ -24,30 +24,43 @@ def cobyla_bounds(
 ) -> CobylaBounds:
     """For every class and partial risk, the median over ``runs`` from random row-stochastic starts.
 
-    COBYLA knows inequalities only, so each equality of (2) is two of them. A result counts as valid if it lies in
-    [0, 1]; the paper asks no more, so a value need not belong to a feasible H. The paper does not give its starts and
-    options; here they are random and SciPy's defaults.
+    A result counts as valid if it lies in [0, 1]; the paper asks no more, so a value need not belong to a feasible H.
+    The paper does not give its starts and options; here they are random and SciPy's defaults.
     """
     size = sigma.num_classes
     form = Agreement(sigma, ratios)
     rng = np.random.default_rng(seed)
     results = np.full((len(partial_risks), size, runs), np.nan)
-
-    def constraints(flat: FloatArray, partial_risk: float) -> FloatArray:
-        matrix = flat.reshape(size, size)
-        equal = np.append(matrix.sum(axis=1) - 1, 1 - form.value(matrix[None])[0] - partial_risk)
-        return np.concatenate([flat, equal, -equal])
-
-    def minus_risk(flat: FloatArray, label: int) -> float:
-        return float(flat[label * size + label] - 1)
-
     for k, j, run in np.ndindex(results.shape):
-        start = rng.dirichlet(np.ones(size), size=size).reshape(-1)
-        within = {"type": "ineq", "fun": constraints, "args": (float(partial_risks[k]),)}
-        solved = minimize(minus_risk, start, (j,), "COBYLA", constraints=within)  # type: ignore[call-overload]
-        results[k, j, run] = -solved.fun
+        start = rng.dirichlet(np.ones(size), size=size)
+        results[k, j, run] = cobyla_run(form, j, float(partial_risks[k]), start)
     results[~((results >= 0) & (results <= 1))] = np.nan
     valid = np.isfinite(results).sum(axis=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a slice without valid runs has the median NaN
         return CobylaBounds(np.nanmedian(results, axis=2), valid)
+
+
+def cobyla_run(form: Agreement, label: int, partial_risk: float, start: FloatArray, evaluations: int = 1000) -> float:
+    """One run on program (2) from H = ``start`` [c, c]: the risk of class ``label`` at its end, feasible or not.
+
+    COBYLA knows inequalities only, so each equality of (2) is two of them.
+    """
+    size = form.classes
+
+    def minus_risk(flat: FloatArray) -> float:
+        return float(flat[label * size + label] - 1)
+
+    def constraints(flat: FloatArray) -> FloatArray:
+        matrix = flat.reshape(size, size)
+        equal = np.append(matrix.sum(axis=1) - 1, 1 - form.value(matrix[None])[0] - partial_risk)
+        return np.concatenate([flat, equal, -equal])
+
+    solved = minimize(  # type: ignore[call-overload]  # its types know no vector-valued constraints
+        minus_risk,
+        start.reshape(-1),
+        method="COBYLA",
+        constraints={"type": "ineq", "fun": constraints},
+        options={"maxiter": evaluations},
+    )
+    return -float(solved.fun)

@@ -19,6 +19,7 @@ _MAX_STEPS = 30
 _ROUNDS = 3
 _KEPT = 2  # candidates refined for each class and risk
 _GRID = 129
+_GAIN = 1e-12  # of agreement, below which a step counts as none
 
 
 class Candidates(NamedTuple):
@@ -58,7 +59,7 @@ class Agreement:
     def value(self, matrices: FloatArray) -> FloatArray:
         """[N, c, c] -> [N]."""
         if self.matrix is not None:
-            flat = matrices.reshape(len(matrices), -1)
+            flat = matrices.reshape(-1, self.classes**2)
             return np.asarray(((flat @ self.matrix) * flat).sum(axis=1))
         with torch.no_grad():
             return agreement(self.sigma, self.ratios, torch.from_numpy(matrices)).numpy()
@@ -66,7 +67,7 @@ class Agreement:
     def gradient(self, matrices: FloatArray) -> FloatArray:
         """[N, c, c] -> [N, c, c]."""
         if self.matrix is not None:
-            return np.asarray(2 * (matrices.reshape(len(matrices), -1) @ self.matrix).reshape(matrices.shape))
+            return np.asarray(2 * (matrices.reshape(-1, self.classes**2) @ self.matrix).reshape(matrices.shape))
         with torch.enable_grad():
             leaf = torch.from_numpy(matrices).requires_grad_()
             (gradient,) = torch.autograd.grad(agreement(self.sigma, self.ratios, leaf).sum(), leaf)
@@ -142,9 +143,9 @@ class LocalSolver:
     """max 1 - H_jj subject to R_P(H) <= R, for all classes and a vector of partial risks at once.
 
     A candidate fixes everything but the risk t of class j; its agreement is then a polynomial in t, and its best t
-    for any R is the polynomial's last crossing of 1 - R. Candidates are improved at their own t by whichever raises the
-    agreement most: a Frank-Wolfe step with exact line search, a step of Baum and Eagon (the agreement is a polynomial
-    with coefficients of at least 0, so H * gradient, normalised, never lowers it), or replacing one row by a vertex.
+    for any R is the polynomial's last crossing of 1 - R. Candidates are improved at their own t by the better of two
+    steps: Frank and Wolfe's with a line search, or Baum and Eagon's (the agreement is a polynomial with coefficients of
+    at least 0, so H * gradient, normalised, never lowers it). Where neither gains, one row may jump to a vertex.
     The agreement never falls, so t never falls, and every candidate stays feasible. What is found for one R is a
     start for every other.
     """
@@ -244,7 +245,7 @@ class LocalSolver:
             before = self.agreement.value(now.matrices(risks[active]))
             moved, after = self._step(now, risks[active])
             rows[active] = moved.rows
-            gained = after > before + 1e-12
+            gained = after > before + _GAIN
             if level is not None:
                 reached = self.polynomial.largest(self._values(moved), level[active])
                 gained |= reached > risks[active] + 1e-10
@@ -259,16 +260,22 @@ class LocalSolver:
         gradient[each, classes, classes] = -np.inf
         vertices = np.eye(size)[gradient.argmax(axis=2)]
         gradient[each, classes, classes] = 0.0
-        options = [rows, self._line_search(candidates, vertices, risks), self._grow(rows, gradient)]
-        jumps = self.agreement.after_jumps(candidates, risks)
-        jumps[each, classes, classes] = -np.inf
-        row, vertex = np.divmod(jumps.reshape(len(rows), -1).argmax(axis=1), size)
-        jumped = rows.copy()
-        jumped[each, row] = np.eye(size)[vertex]
-        options.append(jumped)
+        options = np.stack([rows, self._line_search(candidates, vertices, risks), self._grow(rows, gradient)])
         values = np.stack([self.agreement.value(Candidates(classes, option).matrices(risks)) for option in options])
         choice = values.argmax(axis=0)
-        return Candidates(classes, np.stack(options)[choice, each]), values[choice, each]
+        moved, after = options[choice, each], values[choice, each]
+        stuck = np.flatnonzero(after <= values[0] + _GAIN)
+        if len(stuck):
+            jumps = self.agreement.after_jumps(candidates.take(stuck), risks[stuck])
+            jumps[np.arange(len(stuck)), classes[stuck], classes[stuck]] = -np.inf
+            jumps = jumps.reshape(len(stuck), -1)
+            best = jumps.argmax(axis=1)
+            reached = jumps[np.arange(len(stuck)), best]
+            gain = reached > values[0, stuck] + _GAIN
+            row, vertex = np.divmod(best[gain], size)
+            moved[stuck[gain], row] = np.eye(size)[vertex]
+            after[stuck[gain]] = reached[gain]
+        return Candidates(classes, moved), after
 
     def _line_search(self, candidates: Candidates, vertices: FloatArray, risks: FloatArray) -> FloatArray:
         """The best point between the rows and the vertices, on the grid."""

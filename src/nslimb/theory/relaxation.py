@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from itertools import combinations_with_replacement, permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from nslimb.sigma.component import Sigma
 from nslimb.theory.inputs import FloatArray
 from nslimb.theory.risk import valid_probability
 
-# Variables of the largest relaxation that is solved: MAX-2 has 5,600.
-MAX_VARIABLES = 30_000
+# Variables of the largest relaxation that is solved: MAX-2 with ten classes has 5,500, MAX-3 220,000.
+MAX_VARIABLES = 250_000
 _OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
 _CUT_ROUNDS = 40
 _VIOLATED = 1e-7
@@ -60,7 +60,7 @@ class Relaxation:
         self.arity, self.classes = sigma.arity, sigma.num_classes
         self.members = np.array(list(combinations_with_replacement(range(self.classes), self.arity)))  # [C, M]
         self.potentials = _potentials(sigma, ratios, self.members)  # [C, c, ..., c]
-        self.constraints, self.right = self._constraints()
+        self.columns, self.right = self._constraints()
 
     @staticmethod
     def variables(sigma: Sigma) -> int:
@@ -73,36 +73,61 @@ class Relaxation:
 
     def floor(self, label: int, risk: float, cuts: FloatArray, target: float = -1.0) -> Floor:
         """A lower bound of V_j(t) for j = ``label`` and t = ``risk``; cuts are added until it is above ``target``."""
-        size = self.classes
         potentials = self.potentials_at(label, risk)
-        bounds = np.zeros((self.constraints.shape[1], 2))
-        bounds[:, 1] = np.inf
-        bounds[label * size + label, 1] = 0.0
+        floor = Floor(0.0, np.eye(self.classes), cuts) if len(cuts) else self._floor_without_cuts(potentials, label)
+        if self.arity == 2 and (len(cuts) or floor.value <= target):
+            return self._floor_with_cuts(potentials, label, floor, target)
+        return floor
+
+    def _floor_without_cuts(self, potentials: FloatArray, label: int) -> Floor:
+        """The program over the X_C(x) with theta_C(x) > 0 alone, a tenth to a fifth of them.
+
+        A part of a joint distribution with marginals of at most h can be completed to one with marginals h, which
+        does not lower the objective. So the rest of X is left out, and marginals are bounded by h from above.
+        """
+        size, marginals = self.classes, len(self.right) - self.classes
+        kept = np.flatnonzero(potentials.reshape(-1) * self._allowed(label))
+        columns = self.columns[:, np.concatenate([np.arange(size * size), size * size + kept])]
+        solved = _solve(
+            np.concatenate([np.zeros(size * size), -potentials.reshape(-1)[kept]]),
+            _bounds(columns.shape[1], size, label),
+            (columns[:marginals], np.zeros(marginals)),
+            (columns[marginals:], np.ones(size)),
+        )
+        if solved.status != 0:
+            return Floor(0.0, np.eye(size), self.no_cuts())
+        value = self.bound(potentials, -solved.ineqlin.marginals, self.no_cuts(), np.zeros(0), label)
+        return Floor(max(value, 0.0), _rows(solved.x, size), self.no_cuts())
+
+    def _floor_with_cuts(self, potentials: FloatArray, label: int, floor: Floor, target: float) -> Floor:
+        """The whole program for arity 2, with cuts added to those that ``floor`` brings until above ``target``."""
+        size = self.classes
         cost = np.concatenate([np.zeros(size * size), -potentials.reshape(-1)])
-        best, rows = 0.0, np.eye(size)
+        best, rows, cuts = floor
         for _ in range(_CUT_ROUNDS):
-            solved = linprog(  # type: ignore[call-overload]  # its types know no sparse matrices
+            solved = _solve(
                 cost,
-                A_eq=self.constraints,
-                b_eq=self.right,
-                A_ub=-self._squares(cuts) if len(cuts) else None,
-                b_ub=cuts[:, 0] ** 2 if len(cuts) else None,
-                bounds=bounds,
-                method="highs",
-                options=_OPTIONS,
+                _bounds(len(cost), size, label),
+                (-self._squares(cuts), cuts[:, 0] ** 2) if len(cuts) else (None, None),
+                (self.columns, self.right),
             )
             if solved.status != 0:
                 break
             multipliers = np.maximum(-solved.ineqlin.marginals, 0.0)
             best = max(best, self.bound(potentials, -solved.eqlin.marginals, cuts, multipliers, label))
-            rows = np.maximum(solved.x[: size * size].reshape(size, size), 0.0)
-            if best > target or self.arity != 2:
+            rows = _rows(solved.x, size)
+            if best > target:
                 break
             violated = self._violated(solved.x)
             if not len(violated):
                 break
             cuts = np.concatenate([cuts[multipliers > 0], violated])
-        return Floor(best, rows / rows.sum(axis=1, keepdims=True), cuts)
+        return Floor(best, rows, cuts)
+
+    def _allowed(self, label: int) -> NDArray[np.bool_]:
+        """Which of all X_C(x) exist: row j has no state j, since what it does as j is part of the potentials."""
+        states = np.indices((self.classes,) * self.arity).reshape(self.arity, 1, -1)
+        return np.asarray(~((self.members.T[:, :, None] == label) & (states == label)).any(axis=0).reshape(-1))
 
     def _squares(self, cuts: FloatArray) -> FloatArray:
         """(w_0 + sum_a w_a . h_a)^2 - w_0^2 as coefficients of h and X: [Q, variables], for arity 2."""
@@ -155,16 +180,14 @@ class Relaxation:
         left = left.copy()
         for axis in range(self.arity):
             left -= messages[:, axis].reshape(-1, *np.where(np.arange(self.arity) == axis, size, 1))
-            # Row j has no state j: what it does as j is part of the potentials.
-            of_label = (self.members[:, axis] == label, *[slice(None)] * axis, label)
-            left[of_label] = -np.inf
+        left.reshape(-1)[~self._allowed(label)] = -np.inf
         own[label, label] = -np.inf
         agreement = own.max(axis=1).sum() + left.reshape(clusters, -1).max(axis=1).sum() + constant
         # Each number above is a sum of fewer than so many terms of at most ``largest``.
         terms = clusters * self.arity + 2 * len(cuts) + size
         return float(1 - agreement - 4 * _EPSILON * terms * largest)
 
-    def _constraints(self) -> tuple[csr_array, FloatArray]:
+    def _constraints(self) -> tuple[csc_array, FloatArray]:
         """sum_{x: x_i = m} X_C(x) = h_{a_i}(m) for all C, i, m, then sum_m h_a(m) = 1."""
         size, clusters, arity = self.classes, len(self.members), self.arity
         states = np.indices((size,) * arity).reshape(arity, -1)  # [M, c^M]
@@ -178,7 +201,30 @@ class Relaxation:
         columns = np.concatenate([column, marginal, np.arange(size * size)])
         values = np.concatenate([np.ones(len(row)), -np.ones(len(marginal)), np.ones(size * size)])
         shape = (len(marginal_rows) + size, size * size + clusters * states.shape[1])
-        return csr_array((values, (rows, columns)), shape=shape), np.repeat([0.0, 1.0], [len(marginal_rows), size])
+        return csc_array((values, (rows, columns)), shape=shape), np.repeat([0.0, 1.0], [len(marginal_rows), size])
+
+
+def _solve(
+    cost: FloatArray, bounds: FloatArray, at_most: tuple[Any, FloatArray | None], equal: tuple[Any, FloatArray]
+) -> Any:
+    """min cost . x within bounds, A x <= b and A x = b, each constraint a pair (A, b)."""
+    return linprog(  # type: ignore[call-overload]  # its types know no sparse matrices
+        cost, *at_most, *equal, bounds=bounds, method="highs", options=_OPTIONS
+    )
+
+
+def _bounds(variables: int, size: int, label: int) -> FloatArray:
+    """At least 0, and 0 for state j of row j."""
+    bounds = np.zeros((variables, 2))
+    bounds[:, 1] = np.inf
+    bounds[label * size + label, 1] = 0.0
+    return bounds
+
+
+def _rows(solution: FloatArray, size: int) -> FloatArray:
+    """h [c, c], with the solver's tolerances taken off."""
+    rows = np.maximum(solution[: size * size].reshape(size, size), 0.0)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def _potentials(sigma: Sigma, ratios: FloatArray, members: NDArray[np.int64]) -> FloatArray:

@@ -16,8 +16,9 @@ from nslimb.theory.inputs import FloatArray, check_several_labels
 
 # Entries of the largest table of one confusion matrix; a table of this size takes 160 MB.
 _MAX_ENTRIES = 20_000_000
-# Confusion matrices go through the pass in batches whose tables have about so many entries: they fit the cache.
-_BATCH_ENTRIES = 1_000_000
+# Confusion matrices go through the pass in batches whose tables have about so many entries, to fit the cache.
+_BATCH_ENTRIES = 30_000
+_LEAST_BATCH = 8
 # Entries of Sigma_{sigma,r}, c ** 4 of them.
 _MAX_MATRIX = 50_000_000
 
@@ -107,7 +108,7 @@ def agreement(sigma: Sigma, ratios: FloatArray, confusion: Tensor) -> Tensor:
             f"more than {_MAX_ENTRIES}; a sigma with fewer states is needed"
         )
     steps = [_Step(targets, after, ratios) for targets, after in layers]
-    size = max(1, _BATCH_ENTRIES // max(sizes))
+    size = max(_LEAST_BATCH, _BATCH_ENTRIES // max(sizes))
     parts = [_pass(steps, part) for part in confusion.split(size)] if len(confusion) else [confusion.sum(dim=(1, 2))]
     return torch.cat(parts) / valid_probability(sigma, ratios)
 
