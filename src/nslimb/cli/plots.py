@@ -48,6 +48,7 @@ def plotted(path: Path, rows: int = 1, columns: int = 1, size: tuple[float, floa
 
 
 def name_classes(axis: Any, names: tuple[str, ...]) -> None:
-    """Class names below the axis, turned where they would run into each other."""
-    long = max(map(len, names)) > 3 or len(names) > 30
-    axis.set_xticks(range(len(names)), names, rotation=45 if long else 0, ha="right" if long else "center")
+    """Names below the axis, turned and small where they would run into each other."""
+    long, many = max(map(len, names)) > 3, len(names) > 12
+    turn = {} if not long and len(names) <= 30 else {"rotation": 90} if many else {"rotation": 45, "ha": "right"}
+    axis.set_xticks(range(len(names)), names, fontsize=6 if long and many else 8, **turn)
