@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nslimb import adjustment, errors, marginals, sigma, theory
     from nslimb.adjustment import adjust, carot, logit_adjustment, select
+    from nslimb.diagnosis import diagnose
     from nslimb.learning.pseudolabels import pseudolabels
     from nslimb.learning.records import Records
     from nslimb.learning.semantic import semantic_loss
@@ -35,6 +36,7 @@ __all__ = [
     "adjustment",
     "carot",
     "class_risk_bounds",
+    "diagnose",
     "errors",
     "estimate_marginal",
     "generalisation_bound",
@@ -57,6 +59,7 @@ _HOME = {
     "adjust": "nslimb.adjustment",
     "carot": "nslimb.adjustment",
     "class_risk_bounds": "nslimb.theory",
+    "diagnose": "nslimb.diagnosis",
     "estimate_marginal": "nslimb.marginals",
     "generalisation_bound": "nslimb.theory",
     "identifiability": "nslimb.theory",
