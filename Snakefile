@@ -22,6 +22,7 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/studies.smk"
 include: "workflow/rules/track.smk"
 
 
@@ -32,6 +33,7 @@ rule all:
         run_files("metrics.json"),  # named, so that a lost one is made again, and its tables with it
         table_files(),
         figure_files(),
+        study_files(),
         f"{RESULTS}/about.yaml",
         tracked_files(),
 

@@ -38,6 +38,16 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "tables": ("experiment/tables.py", "experiment/publish.py", "experiment/names.py", "experiment/gather.py"),
     "figures": ("experiment/figures.py", "experiment/plotting.py", "experiment/names.py", "experiment/gather.py"),
+    "studies": (
+        "experiment/studies.py",
+        "experiment/plotting.py",
+        "experiment/gather.py",
+        "adjustment",
+        "marginals",
+        "sigma",
+        "studies",
+        "theory",
+    ),
     "track": ("experiment/tracking.py",),
 }
 _PACKAGES = ("nslimb", "torch", "torchvision", "numpy", "scipy", "highspy", "snakemake", "mlflow")

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from nslimb import sigma as components
 from nslimb.errors import DataError
-from nslimb.experiment.cells import Cell, run_path, runs, sigma_of
+from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
 from nslimb.experiment.names import PRINTED
-from nslimb.experiment.plotting import COLOURS, legend_above, panels, plt, styled
+from nslimb.experiment.plotting import COLOURS, METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
 
 Frame = pd.DataFrame
 _RISKS = np.linspace(0.0, 0.2, 20)
+# Edges of a layer up to which a bound takes seconds (SUM-7) and not hours (HWF-5).
+_MOST_EDGES = 1000
 
 
 def risk_bounds(_config: Config | None = None) -> Frame:
@@ -34,7 +37,8 @@ def risk_bounds(_config: Config | None = None) -> Frame:
         index = pd.MultiIndex.from_product([_RISKS, range(10)], names=["partial_risk", "class"])
         values = {"local": found.local.ravel(), "certified": found.upper.ravel(), "ratio": np.tile(ratios, len(_RISKS))}
         parts.append(pd.DataFrame(values, index=index).reset_index().assign(case=case))
-    return pd.concat(parts)
+    joined: Frame = pd.concat(parts)
+    return joined
 
 
 @styled
@@ -43,7 +47,8 @@ def draw_risk_bounds(frame: Frame) -> Any:
     colours = plt.get_cmap("viridis")(np.linspace(0, 0.95, 10))
     for axis, (case, part) in zip(axes, frame.groupby("case", sort=False), strict=True):
         for label, rows in part.groupby("class"):
-            axis.plot(rows["partial_risk"], rows["certified"], color=colours[label], linewidth=1.2, label=f"class {label}")
+            colour = colours[int(str(label))]
+            axis.plot(rows["partial_risk"], rows["certified"], color=colour, linewidth=1.2, label=f"class {label}")
         axis.set(title=f"MAX-2, {case}", xlabel="partial risk", ylabel="bound on the class risk", ylim=(0, 1.02))
     legend_above(figure)
     return figure
@@ -62,7 +67,8 @@ def counterexample(_config: Config | None = None) -> Frame:
         pd.DataFrame({"t": pair, "weak_ratio": place, "kind": f"twins {number}"})
         for number, (pair, place) in enumerate(zip(pairs, places, strict=True), start=1)
     ]
-    return pd.concat([frame, *marked])
+    joined: Frame = pd.concat([frame, *marked])
+    return joined
 
 
 @styled
@@ -86,7 +92,8 @@ def sensitivity(_config: Config | None = None) -> Frame:
         [found.learning_rates, found.temperatures], names=["learning_rate", "temperature"]
     )
     values = {"mean": found.mean.ravel(), "variance": found.variance.ravel(), "newton": found.newton}
-    return pd.DataFrame(values, index=index).reset_index()
+    frame: Frame = pd.DataFrame(values, index=index).reset_index()
+    return frame
 
 
 @styled
@@ -95,7 +102,9 @@ def draw_sensitivity(frame: Frame) -> Any:
     for axis, measure in zip(axes, ("mean", "variance"), strict=True):
         for colour, (rate, rows) in zip(COLOURS, frame.groupby("learning_rate", sort=False), strict=False):
             values = rows[measure].clip(lower=1e-16)
-            axis.plot(range(len(rows)), values, "o-", color=colour, markersize=3, linewidth=1, label=f"Adam, rate {rate:g}")
+            axis.plot(
+                range(len(rows)), values, "o-", color=colour, markersize=3, linewidth=1, label=f"Adam, rate {rate}"
+            )
         axis.set_xticks(range(len(rows)), [f"{value:g}" for value in rows["temperature"]])
         axis.set(xlabel="temperature", ylabel=f"{measure} of the total variation", yscale="log")
     axes[0].axhline(max(frame["newton"].iloc[0], 1e-16), color="black", linestyle=":", label="Newton (no settings)")
@@ -103,34 +112,32 @@ def draw_sensitivity(frame: Frame) -> Any:
     return figure
 
 
-def robustness_run(config: Config) -> tuple[Cell, str] | None:
-    """The trained model that CAROT's robustness is shown on: SL on MAX-3, the first of the grid."""
-    found = (run for run in runs(config) if run[1] == "sl" and (run[0].benchmark, run[0].M) == ("max", "3"))
-    return next(found, None)
-
-
 def carot_robustness(config: Config | None) -> Frame:
     """CAROT's accuracy on a trained MAX-3 model against KL(r, r-hat) for 500 random ratios."""
     from nslimb.experiment.jobs import open_run
     from nslimb.studies.carot_robustness import carot_robustness as study
 
-    run = None if config is None else robustness_run(config)
-    if config is None or run is None:
+    chosen_runs = [] if config is None else robustness_runs(config)
+    if config is None or not chosen_runs:
         raise DataError("carot_robustness: needs a grid with SL on MAX-3; see config/quick.yaml")
+    (run,) = chosen_runs
     opened = open_run(config, run[0], run[1], config.results / run[0].path)
     (entry,) = gather(config, [run])
     chosen = entry["metrics"]["adjustments"]["carot"] if entry["metrics"] else {"eta": None, "tau": None}
     # Where the validation samples chose no adjustment, a setting of middling strength shows what CAROT would do.
     eta, tau = chosen["eta"] or 1.0, chosen["tau"] or 1.0
-    found = study(opened.test_scores(), opened.gold.test, np.asarray(opened.gold.ratios), eta, tau)
+    found = study(opened.scores(opened.samples.test), opened.gold.test, np.asarray(opened.gold.ratios), eta, tau)
     constant = {"unadjusted": found.unadjusted, "with_truth": found.with_truth, "eta": eta, "tau": tau}
-    return pd.DataFrame({"divergence": found.divergence, "accuracy": found.accuracy, **constant, "run": run_path(*run)})
+    columns = {"divergence": found.divergence, "accuracy": found.accuracy, **constant, "run": run_path(*run)}
+    frame: Frame = pd.DataFrame(columns)
+    return frame
 
 
 @styled
 def draw_carot_robustness(frame: Frame) -> Any:
     figure, axis = plt.subplots(figsize=(4.2, 3.0))
-    axis.plot(frame["divergence"], 100 * frame["accuracy"], ".", color=COLOURS[0], markersize=3, label="CAROT, random ratios")
+    percent = 100 * frame["accuracy"]
+    axis.plot(frame["divergence"], percent, ".", color=COLOURS[0], markersize=3, label="CAROT, random ratios")
     for column, style, label in (("unadjusted", "--", "unadjusted"), ("with_truth", ":", "CAROT, true ratios")):
         axis.axhline(100 * frame[column].iloc[0], color="black", linewidth=0.9, linestyle=style, label=label)
     axis.set(xscale="log", xlabel=r"KL(r || $\hat{r}$)", ylabel="test accuracy (%)")
@@ -142,44 +149,52 @@ def draw_carot_robustness(frame: Frame) -> Any:
 def order(config: Config | None) -> Frame:
     """Whether classes that the bound calls hard are learned worse: by scenario, method and seed, a row for each class.
 
-    The bound is taken at the weak error that the trained model shows on its validation samples, with the hidden ratios.
+    The bound is the one a user would ask for before training: at a partial risk of 0.01, where few bounds are 1 and so
+    tie, with the hidden ratios. Where sigma has too many states for it, it is NaN and so is the correlation.
     """
     from nslimb.studies.order import order_agreement
     from nslimb.theory import class_risk_bounds
 
     if config is None:
         raise DataError("order: needs the trained models of a grid; see config/quick.yaml")
-    chosen = [(cell, method) for cell, method in runs(config) if method in ("sl", "ilp-alg1", "ilp-gold")]
-    rows = []
-    for run in gather(config, chosen):
-        if run["metrics"] is None or run["history"] is None:
+    bounds: dict[tuple[Any, ...], Any] = {}
+    parts: list[Frame] = []
+    for run in gather(config, order_runs(config)):
+        if run["metrics"] is None:
             continue
-        ratios = np.asarray(run["metrics"]["ratios"]["true"])
-        ratios = ratios if ratios.ndim == 1 else ratios.mean(axis=0)
-        risk = 1 - float(run["history"]["validation_weak_accuracy"].iloc[-1])
-        sigma = sigma_of(config, run["benchmark"], run["M"])
-        bound = class_risk_bounds(sigma, ratios, risk, certify=False).upper
+        hidden = tuple(np.atleast_2d(run["metrics"]["ratios"]["true"]).mean(axis=0))
+        scenario = (run["benchmark"], run["M"], hidden)
+        if scenario not in bounds:
+            sigma = sigma_of(config, run["benchmark"], run["M"])
+            small = max(sigma.diagram.widths) * sigma.num_classes <= _MOST_EDGES
+            unknown = np.full(sigma.num_classes, np.nan)
+            bounds[scenario] = class_risk_bounds(sigma, hidden, 0.01, certify=False).upper if small else unknown
+        bound = bounds[scenario]
         accuracy = np.array(run["metrics"]["adjustments"]["none"]["class_accuracy"], dtype=float)
-        agreement = order_agreement(bound, accuracy)
+        known = not np.isnan(bound).any()
+        agreement = order_agreement(bound if known else np.zeros(len(bound)), accuracy)
+        frame = pd.DataFrame({"class": range(len(bound)), "bound": bound, "accuracy": accuracy})
         keys = {key: run[key] for key in ("benchmark", "M", "rho", "seed", "method")}
-        rows += [
-            {**keys, "partial_risk": risk, "class": label, "bound": bound[label], "accuracy": accuracy[label],
-             "spearman": agreement.spearman, "p": agreement.spearman_p}
-            for label in range(len(bound))
-        ]  # fmt: skip
-    return pd.DataFrame(rows)
+        parts.append(frame.assign(**keys, spearman=agreement.spearman, p=agreement.spearman_p))
+    if not parts:
+        raise DataError("order: no run of SL or of the ILP with given ratios has finished yet; train some first")
+    joined: Frame = pd.concat(parts)
+    return joined
 
 
 @styled
 def draw_order(frame: Frame) -> Any:
-    scenarios = list(frame.groupby(["benchmark", "M", "rho"], sort=False))
+    names = frame["benchmark"].str.upper().str.replace("_", " ") + "-" + frame["M"] + ", rho=" + frame["rho"]
+    scenarios = list(frame.groupby(names, sort=False))
     figure, axes = panels(len(scenarios), height=2.4)
-    for axis, ((benchmark, arity, rho), part) in zip(axes, scenarios, strict=False):
+    for axis, (name, part) in zip(axes, scenarios, strict=False):
         told = []
-        for colour, (method, group) in zip(COLOURS, part.groupby("method", sort=False), strict=False):
-            axis.plot(group["bound"], 100 * (1 - group["accuracy"]), "o", color=colour, markersize=3, label=PRINTED[method])
-            told.append(f"{PRINTED[method]} {group.drop_duplicates('seed')['spearman'].mean():.2f}")
-        title = f"{benchmark.upper().replace('_', ' ')}-{arity}, rho={rho}\nrank correlation: {', '.join(told)}"
+        for method, group in part.groupby("method", sort=False):
+            look = {"color": METHOD_COLOURS[str(method)], "label": PRINTED[str(method)], "markersize": 3}
+            axis.plot(group["bound"], 100 * (1 - group["accuracy"]), METHOD_MARKS[str(method)], **look)
+            agreement = group.drop_duplicates("seed")["spearman"].mean()
+            told.append("-" if np.isnan(agreement) else f"{agreement:.2f}")
+        title = f"{name}\nrank correlation {', '.join(told)}"
         axis.set(title=title, xlabel="bound on the class risk", ylabel="class error (%)", xlim=(-0.05, 1.05))
     legend_above(figure)
     return figure
