@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import nslimb
-from nslimb.cli import adjust, data, diagnose, estimate
+from nslimb.cli import adjust, data, diagnose, estimate, study
 
 app = typer.Typer(
     help="Find, measure and cure learning imbalances in neurosymbolic learning.",
@@ -19,6 +19,7 @@ app.add_typer(data.app, name="data")
 app.command("diagnose")(diagnose.command)
 app.command("estimate")(estimate.command)
 app.command("adjust")(adjust.command)
+app.command("study")(study.command)
 
 
 def _show_version(wanted: bool) -> None:
