@@ -78,7 +78,7 @@ def test_the_order_study_tells_agreement_from_its_opposite(tmp_path: Path, sign:
 
 def test_studies_of_models_say_what_they_need(tmp_path: Path) -> None:
     config = small(tmp_path)
-    with pytest.raises(DataError, match="order: no run .* has finished yet"):
+    with pytest.raises(DataError, match=r"order: no run .* has finished yet"):
         STUDIES["order"].compute(config)
     assert robustness_runs(config)[0][1] == "sl"
     for name in ("order", "carot_robustness"):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.errors import MissingEngine
 from nslimb.experiment.names import STUDIES
 
 Name = Enum("Name", {name: name for name in STUDIES}, type=str)  # type: ignore[misc]
@@ -30,16 +31,15 @@ def command(
         try:
             import yaml
 
+            from nslimb.experiment import studies
             from nslimb.experiment.config import read_config
             from nslimb.experiment.plotting import save
-            from nslimb.experiment.studies import STUDIES as studies
         except ImportError as error:
-            raise typer.BadParameter(
-                f"a study needs more packages: pip install 'nslimb[workflow]' ({error})"
-            ) from error
+            told = f"a study needs the packages of the workflow: pip install 'nslimb[workflow]' ({error})"
+            raise MissingEngine(told) from error
         from nslimb.files import write_text
 
-        study = studies[name.value]
+        study = studies.STUDIES[name.value]
         frame = study.compute(None if config is None else read_config(yaml.safe_load(config.read_text())))
         write_text(out / f"{name.value}.csv", frame.to_csv(index=False))
         save(study.draw(frame), out / f"{name.value}.png", out / f"{name.value}.svg")
