@@ -98,8 +98,8 @@ def _ambiguity(found: Diagnosis) -> str:
     if found.m_unambiguous:
         return "sigma is M-unambiguous: a classifier whose weak labels are all right is right on every class"
     return (
-        "sigma is not M-unambiguous: samples of one class only do not tell all classes apart, so that a classifier may "
-        "have all weak labels right and yet confuse classes"
+        "sigma is not M-unambiguous: samples of one class only do not tell all classes apart, so that right weak "
+        "labels need not mean right classes"
     )
 
 

@@ -83,6 +83,8 @@ def test_positions_that_accept_other_labels_have_ratios_of_their_own(tmp_path: P
 def test_weak_labels_as_text() -> None:
     texts = nslimb.Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
     assert encode_texts(["odd", " even ", "'odd'"], texts, Path("x")).tolist() == [1, 0, 1]
+    spaced = nslimb.Sigma.from_function(lambda y: (" a", "a")[y[0]], 2, 1)
+    assert encode_texts(["a", " a", "a "], spaced, Path("x")).tolist() == [1, 0, 1]
     pairs = nslimb.Sigma.from_function(lambda y: (min(y), max(y)), 3, 2)
     assert encode_texts(["(0, 2)", "(0,2)", "0, 2"], pairs, Path("x")).tolist() == [2, 2, 2]
     numbers = nslimb.sigma.maximum(2)

@@ -55,7 +55,8 @@ def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> NDArray[np.i
     found: dict[str, int | None] = {}
     for text in dict.fromkeys(texts):
         stripped = text.strip()
-        found[text] = known[stripped] if stripped in known else _literal(stripped, index)
+        named = known.get(text, known.get(stripped))
+        found[text] = _literal(stripped, index) if named is None else named
     codes = [found[text] for text in texts]
     if None in codes:
         row = codes.index(None)
