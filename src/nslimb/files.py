@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -45,6 +46,19 @@ def folder_aside(path: Path) -> Iterator[Path]:
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Hold a lock file; if another process has it, wait for that to end. The kernel drops it with its process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"{path.parent}: another process is at work here; waiting for it to end", flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def digest(*parts: bytes | memoryview) -> str:

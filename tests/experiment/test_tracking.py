@@ -115,44 +115,71 @@ def test_a_server_out_of_reach_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
         client("http://127.0.0.1:9")
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
+def test_a_mirror_that_was_killed_midway_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    uri = tracking_uri(tmp_path)
+    make_run(tmp_path / PATH)
+    client(uri)
+    dies = (
+        "import os\nfrom mlflow.tracking import MlflowClient\n"
+        "MlflowClient.log_artifact = lambda *_: os.kill(os.getpid(), 9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", dies + CODE, uri, str(tmp_path), PATH], check=False, timeout=120)
+    assert killed.returncode == -9
+    (half,) = runs_of(uri)
+    assert "nslimb.digest" not in half.data.tags
+    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=120) == 0
+    (whole,) = runs_of(uri)
+    assert whole.info.run_id != half.info.run_id
+    assert "nslimb.digest" in whole.data.tags
+
+
+@contextlib.contextmanager
+def serving(folder: Path, port: int) -> Iterator[str]:
     """A real MLflow server on loopback, with a database and artifacts of its own."""
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    stores = ["--backend-store-uri", f"sqlite:///{folder}/server.db", "--artifacts-destination", f"{folder}/kept"]
+    address = f"http://127.0.0.1:{port}"
+    with (folder / "server.log").open("w") as log:
+        process = subprocess.Popen([*command, *stores], stdout=log, stderr=log, start_new_session=True)
+        try:
+            for _ in range(900):
+                assert process.poll() is None, (folder / "server.log").read_text()
+                with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health", timeout=1):
+                    break
+                time.sleep(0.1)
+            yield address
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    stores = ["--backend-store-uri", f"sqlite:///{tmp_path}/server.db", "--artifacts-destination", f"{tmp_path}/kept"]
-    log = (tmp_path / "server.log").open("w")
-    process = subprocess.Popen([*command, *stores], stdout=log, stderr=log, start_new_session=True)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            assert process.poll() is None, (tmp_path / "server.log").read_text()
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health", timeout=1):
-                break
-            time.sleep(0.1)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        log.close()
+        return int(probe.getsockname()[1])
 
 
 @pytest.mark.slow
-def test_a_real_server_gets_the_runs_of_a_cell(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", server)
+def test_a_real_server_that_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    uri = f"http://127.0.0.1:{port}"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
     make_run(tmp_path / PATH)
     other = PATH.replace("train=sl", "train=records")
     make_run(tmp_path / other, accuracy=0.25)
-    cell, uri = (tmp_path / PATH).parent, tracking_uri(tmp_path)
-    first = mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path)
-    assert first == {PATH: "created", other: "created"}
-    make_run(tmp_path / other, accuracy=0.75)
-    assert mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path) == {PATH: "unchanged", other: "replaced"}
-    found = {run.info.run_name: run for run in runs_of(uri)}
-    assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {PATH: 0.5, other: 0.75}
-    listed = client(uri).list_artifacts(found[PATH].info.run_id)
-    assert [item.path for item in listed] == ["history.csv", "metrics.json", "run.yaml"]
-    with urllib.request.urlopen(server, timeout=10) as page:  # the UI is served too
-        assert b"MLflow" in page.read()
+    cell = (tmp_path / PATH).parent
+    with serving(tmp_path, port) as address:
+        assert tracking_uri(tmp_path) == address
+        assert mirror_cell(uri, "max_full", cell, ["sl"], tmp_path) == {PATH: "created"}
+        with urllib.request.urlopen(address, timeout=10) as page:  # the UI is served too
+            assert b"MLflow" in page.read()
+    with pytest.raises(DataError, match=r"cannot be reached .* only the tracking is left to do"):
+        mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path)
+    with serving(tmp_path, port):
+        done = mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path)
+        assert done == {PATH: "unchanged", other: "created"}
+        found = {run.info.run_name: run for run in runs_of(uri)}
+        assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {PATH: 0.5, other: 0.25}
+        listed = client(uri).list_artifacts(found[PATH].info.run_id)
+        assert [item.path for item in listed] == ["history.csv", "metrics.json", "run.yaml"]

@@ -23,6 +23,13 @@ def test_the_papers_grid_is_planned_in_seconds(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 30  # a bound on gross blunders, not a measure of speed
 
 
+def test_ten_seeds_of_the_papers_grid_can_be_planned(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    jobs = planned("--config", f"results={tmp_path}", "seeds=[1,2,3,4,5,6,7,8,9,10]")
+    assert jobs["train"] == 10 * (12 * 4 + 6 * 2 + 3 * 3 + 4 * 4)
+    assert time.perf_counter() - began < 60  # a bound on gross blunders, not a measure of speed
+
+
 @pytest.mark.parametrize("name", ["exact", "cpu", "quick"])
 def test_every_configuration_can_be_planned(tmp_path: Path, name: str) -> None:
     jobs = planned("--configfile", f"config/{name}.yaml", "--config", f"results={tmp_path}")

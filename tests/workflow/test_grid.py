@@ -103,6 +103,29 @@ def test_a_killed_run_resumes_to_the_same_tables(undisturbed: Path, tmp_path: Pa
     assert tables(tmp_path / "results") == tables(undisturbed / "results")
 
 
+def test_a_scheduler_killed_alone_and_one_core_give_the_same_tables_and_metrics(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    path = tiny(tmp_path)
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command("--configfile", str(path)), cwd=ROOT, **quiet)
+    deadline = time.monotonic() + 240
+    while not list(tmp_path.glob("results/benchmark=*/**/train=*")):  # a training is under way, and lives on
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.kill()
+    process.wait(timeout=30)
+    snakemake("--configfile", str(path), "--cores", "1")
+    assert tables(tmp_path / "results") == tables(undisturbed / "results")
+    for mine in tmp_path.glob("results/benchmark=*/**/metrics.json"):
+        other = undisturbed / mine.relative_to(tmp_path)
+        first, second = (json.loads(file.read_text()) for file in (mine, other))
+        for content in (first, second):
+            del content["seconds"], content["sha256"]  # times differ
+        assert first == second
+
+
 def test_a_failing_cell_leaves_a_gap_and_a_reason(tmp_path: Path) -> None:
     path = tiny(tmp_path)
     config = yaml.safe_load(path.read_text())

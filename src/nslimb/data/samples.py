@@ -141,7 +141,7 @@ def load_gold(path: Path) -> Gold:
 def _read(path: Path, kind: type) -> dict[str, Any]:
     names = [field.name for field in fields(kind)]
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise BrokenFile(

@@ -21,7 +21,7 @@ from nslimb.errors import BrokenFile
 from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
-from nslimb.files import read_sealed, write_sealed, write_text
+from nslimb.files import held, read_sealed, write_sealed, write_text
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import Record, Settings, predict, train
 from nslimb.learning.methods import Method, make_method
@@ -111,12 +111,13 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         test=Record(samples.test, gold.test),
         description=f"{cell.path}/train={method}",
     )
-    try:
-        trained = begin()
-    except BrokenFile as error:  # the checkpoint: all else has been read
-        print(f"{error}. Starting anew")
-        error.path.unlink()
-        trained = begin()
+    with held(into / ".lock"):  # a job that outlived its scheduler may still be training this run
+        try:
+            trained = begin()
+        except BrokenFile as error:  # the checkpoint: all else has been read
+            print(f"{error}. Starting anew")
+            error.path.unlink()
+            trained = begin()
     described = {
         "cell": vars(cell),
         "method": method,

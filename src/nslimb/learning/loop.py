@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -93,7 +93,10 @@ def train(
     with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
         for epoch in range(len(history), total):
             began, in_lp = time.perf_counter(), method.lp_seconds
-            loss, right = _run_epoch(network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch)
+            with _memory_told(epoch):
+                loss, right = _run_epoch(
+                    network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch
+                )
             seconds = time.perf_counter() - began
             row = {
                 "epoch": epoch + 1,
@@ -168,6 +171,19 @@ def _run_epoch(
     per_batch = torch.stack(losses).tolist()  # the one wait for the device
     _refuse_nan(per_batch, network, epoch)
     return sum(per_batch) / len(tuples), float(right)
+
+
+@contextmanager
+def _memory_told(epoch: int) -> Iterator[None]:
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):
+            raise
+        raise TrainingFailed(
+            f"training: out of memory in epoch {epoch + 1}; the last whole epoch is kept. "
+            "Lower the batch size, or train where there is more memory"
+        ) from error
 
 
 def _refuse_nan(per_batch: list[float], network: nn.Module, epoch: int) -> None:
