@@ -13,7 +13,7 @@ from problems import listed_partial_risk, random_confusion, random_ratios
 
 import nslimb
 from nslimb import Sigma, class_risk_bounds, total_risk_bound
-from nslimb.errors import InvalidInput
+from nslimb.errors import InvalidInput, TooLarge
 from nslimb.theory import partial_risk
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.local import Candidates, LocalSolver
@@ -127,6 +127,13 @@ def test_certificate_of_max_2_is_tight() -> None:
     assert class_risk_bounds(nslimb.sigma.maximum(2), ratios, [0.01, 0.05, 0.1]).gap.max() < 2e-6
 
 
+def test_certificate_of_three_labels() -> None:
+    sigma = nslimb.sigma.maximum(3, num_classes=5)
+    bounds = class_risk_bounds(sigma, np.full(5, 0.2), 0.01)
+    assert (bounds.status == "certified").all()
+    assert np.median(bounds.gap) < 1e-5
+
+
 def test_closed_form_for_class_zero_of_max() -> None:
     """Phi_0(R) = 1 - (1 - R / r_0^M)^(1/M) for R <= r_0^M, and 1 above.
 
@@ -227,12 +234,17 @@ def test_without_a_certificate_the_status_says_so() -> None:
     sigma = nslimb.sigma.maximum(5, num_classes=8)
     bounds = class_risk_bounds(sigma, np.full(8, 1 / 8), 0.01)
     assert (bounds.status == "local").all()
-    assert "25952256 variables are more than" in bounds.note
+    assert "variables are more than 250000" in bounds.note
     assert np.isnan(bounds.gap).all()
     assert (bounds.upper == bounds.local).all()
     skipped = class_risk_bounds(nslimb.sigma.maximum(2), UNIFORM, 0.01, certify=False)
     assert skipped.note == ""
     assert (skipped.status == "local").all()
+
+
+def test_too_many_states_are_refused() -> None:
+    with pytest.raises(TooLarge, match=r"class risk bounds: .* pairs of states and labels"):
+        class_risk_bounds(nslimb.sigma.formula(5), np.full(13, 1 / 13), 0.01)
 
 
 def test_cobyla_agrees_on_two_classes() -> None:
