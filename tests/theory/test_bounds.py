@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,42 @@ def test_a_few_points_bound_all_risks(sigma: Sigma, seed: int) -> None:
         assert 1 - matrix[label, label] <= bound + 1e-6
 
 
+@pytest.mark.parametrize("arity", [2, 3])
+@pytest.mark.parametrize("make", [nslimb.sigma.maximum, nslimb.sigma.total])
+def test_one_program_bounds_a_whole_curve(make: Any, arity: int) -> None:
+    """j seen as k with probability t, all else right, lies below what the program at t = 1 alone says."""
+    sigma, ratios = make(arity, num_classes=4), np.array([0.1, 0.2, 0.3, 0.4])
+    pairs = nslimb.theory.bounds._expected_pairs(sigma, ratios)
+    slack = []
+    for j, k in itertools.permutations(range(4), 2):
+        certificate = ClassCertificate(Relaxation(sigma, ratios), j, pairs[j])
+        for t in np.linspace(0, 1, 9):
+            matrix = np.eye(4)
+            matrix[j] = (1 - t) * np.eye(4)[j] + t * np.eye(4)[k]
+            slack.append(certificate.bound(listed_partial_risk(sigma, ratios, matrix) + 1e-12)[0] - t)
+    assert min(slack) > -1e-9
+
+
+def test_the_curvature_is_exact_for_the_largest_class_of_max_2() -> None:
+    """V_9(t) = (18 t + t^2) / 100: a nine seen as less is wrong with any of 9 others, or with another such nine."""
+    certificate = ClassCertificate(Relaxation(nslimb.sigma.maximum(2), UNIFORM), 9, 2 * 0.1**2)
+    for t in np.linspace(0.1, 1, 10):
+        assert certificate.bound((18 * t + t**2) / 100)[0] == pytest.approx(t, abs=1e-8)
+
+
+def test_cuts_of_constants_only_shift_the_bound() -> None:
+    """With w_a(m) = u_a for all m, a cut is (w_0 + sum_a u_a)^2 whatever H is, and the bound falls by as much."""
+    rng = np.random.default_rng(0)
+    relaxation = Relaxation(nslimb.sigma.total(2, num_classes=3), np.array([0.2, 0.3, 0.5]))
+    potentials, duals = relaxation.potentials_at(1, 0.4), rng.normal(size=len(relaxation.right))
+    constant, by_class, multipliers = rng.normal(size=(4, 1)), rng.normal(size=(4, 3)), rng.random(4)
+    cuts = np.concatenate([constant, np.repeat(by_class, 3, axis=1)], axis=1)
+    plain = relaxation.bound(potentials, duals, relaxation.no_cuts(), np.zeros(0), 1)
+    shifted = relaxation.bound(potentials, duals, cuts, multipliers, 1)
+    squares = (constant[:, 0] + by_class.sum(axis=1)) ** 2
+    assert shifted == pytest.approx(plain - multipliers @ squares, abs=1e-9)
+
+
 @given(SMALL, SEEDS)
 def test_the_bound_holds_whatever_the_solver_says(sigma: Sigma, seed: int) -> None:
     """Random dual values, cuts and multipliers give poor bounds, but never wrong ones."""
@@ -99,7 +136,10 @@ def test_the_bound_holds_whatever_the_solver_says(sigma: Sigma, seed: int) -> No
         rest = np.where(np.arange(size) == label, 0, matrix[label]) + 1e-12 * (np.arange(size) != label)
         matrix[label] = risk * rest / rest.sum()
         matrix[label, label] = 1 - risk
-        assert floor <= listed_partial_risk(sigma, ratios, matrix) + 1e-12
+        directions = matrix.copy()
+        directions[label] = np.where(np.arange(size) == label, 0, rest / rest.sum())
+        squares = (cuts[:, 0] + cuts[:, 1:] @ directions.reshape(-1)) ** 2
+        assert floor <= listed_partial_risk(sigma, ratios, matrix) - multipliers @ squares + 1e-9
 
 
 @given(SMALL, SEEDS)
