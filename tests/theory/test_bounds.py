@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from problems import listed_partial_risk, random_confusion, random_ratios
 
 import nslimb
 from nslimb import Sigma, class_risk_bounds, total_risk_bound
-from nslimb.errors import InvalidInput
+from nslimb.errors import InvalidInput, TooLarge
 from nslimb.theory import partial_risk
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.local import Candidates, LocalSolver
@@ -81,6 +82,42 @@ def test_a_few_points_bound_all_risks(sigma: Sigma, seed: int) -> None:
         assert 1 - matrix[label, label] <= bound + 1e-6
 
 
+@pytest.mark.parametrize("arity", [2, 3])
+@pytest.mark.parametrize("make", [nslimb.sigma.maximum, nslimb.sigma.total])
+def test_one_program_bounds_a_whole_curve(make: Any, arity: int) -> None:
+    """j seen as k with probability t, all else right, lies below what the program at t = 1 alone says."""
+    sigma, ratios = make(arity, num_classes=4), np.array([0.1, 0.2, 0.3, 0.4])
+    pairs = nslimb.theory.bounds._expected_pairs(sigma, ratios)
+    slack = []
+    for j, k in itertools.permutations(range(4), 2):
+        certificate = ClassCertificate(Relaxation(sigma, ratios), j, pairs[j])
+        for t in np.linspace(0, 1, 9):
+            matrix = np.eye(4)
+            matrix[j] = (1 - t) * np.eye(4)[j] + t * np.eye(4)[k]
+            slack.append(certificate.bound(listed_partial_risk(sigma, ratios, matrix) + 1e-12)[0] - t)
+    assert min(slack) > -1e-9
+
+
+def test_the_curvature_is_exact_for_the_largest_class_of_max_2() -> None:
+    """V_9(t) = (18 t + t^2) / 100: a nine seen as less is wrong with any of 9 others, or with another such nine."""
+    certificate = ClassCertificate(Relaxation(nslimb.sigma.maximum(2), UNIFORM), 9, 2 * 0.1**2)
+    for t in np.linspace(0.1, 1, 10):
+        assert certificate.bound((18 * t + t**2) / 100)[0] == pytest.approx(t, abs=1e-8)
+
+
+def test_cuts_of_constants_only_shift_the_bound() -> None:
+    """With w_a(m) = u_a for all m, a cut is (w_0 + sum_a u_a)^2 whatever H is, and the bound falls by as much."""
+    rng = np.random.default_rng(0)
+    relaxation = Relaxation(nslimb.sigma.total(2, num_classes=3), np.array([0.2, 0.3, 0.5]))
+    potentials, duals = relaxation.potentials_at(1, 0.4), rng.normal(size=len(relaxation.right))
+    constant, by_class, multipliers = rng.normal(size=(4, 1)), rng.normal(size=(4, 3)), rng.random(4)
+    cuts = np.concatenate([constant, np.repeat(by_class, 3, axis=1)], axis=1)
+    plain = relaxation.bound(potentials, duals, relaxation.no_cuts(), np.zeros(0), 1)
+    shifted = relaxation.bound(potentials, duals, cuts, multipliers, 1)
+    squares = (constant[:, 0] + by_class.sum(axis=1)) ** 2
+    assert shifted == pytest.approx(plain - multipliers @ squares, abs=1e-9)
+
+
 @given(SMALL, SEEDS)
 def test_the_bound_holds_whatever_the_solver_says(sigma: Sigma, seed: int) -> None:
     """Random dual values, cuts and multipliers give poor bounds, but never wrong ones."""
@@ -99,7 +136,10 @@ def test_the_bound_holds_whatever_the_solver_says(sigma: Sigma, seed: int) -> No
         rest = np.where(np.arange(size) == label, 0, matrix[label]) + 1e-12 * (np.arange(size) != label)
         matrix[label] = risk * rest / rest.sum()
         matrix[label, label] = 1 - risk
-        assert floor <= listed_partial_risk(sigma, ratios, matrix) + 1e-12
+        directions = matrix.copy()
+        directions[label] = np.where(np.arange(size) == label, 0, rest / rest.sum())
+        squares = (cuts[:, 0] + cuts[:, 1:] @ directions.reshape(-1)) ** 2
+        assert floor <= listed_partial_risk(sigma, ratios, matrix) - multipliers @ squares + 1e-9
 
 
 @given(SMALL, SEEDS)
@@ -125,6 +165,13 @@ def test_certificate_of_max_2_is_tight() -> None:
     assert bounds.gap.max() < 1e-6
     ratios = nslimb.theory.uniform_weak_ratios(nslimb.sigma.maximum(2))
     assert class_risk_bounds(nslimb.sigma.maximum(2), ratios, [0.01, 0.05, 0.1]).gap.max() < 2e-6
+
+
+def test_certificate_of_three_labels() -> None:
+    sigma = nslimb.sigma.maximum(3, num_classes=5)
+    bounds = class_risk_bounds(sigma, np.full(5, 0.2), 0.01)
+    assert (bounds.status == "certified").all()
+    assert np.median(bounds.gap) < 1e-5
 
 
 def test_closed_form_for_class_zero_of_max() -> None:
@@ -227,12 +274,17 @@ def test_without_a_certificate_the_status_says_so() -> None:
     sigma = nslimb.sigma.maximum(5, num_classes=8)
     bounds = class_risk_bounds(sigma, np.full(8, 1 / 8), 0.01)
     assert (bounds.status == "local").all()
-    assert "25952256 variables are more than" in bounds.note
+    assert "variables are more than 250000" in bounds.note
     assert np.isnan(bounds.gap).all()
     assert (bounds.upper == bounds.local).all()
     skipped = class_risk_bounds(nslimb.sigma.maximum(2), UNIFORM, 0.01, certify=False)
     assert skipped.note == ""
     assert (skipped.status == "local").all()
+
+
+def test_too_many_states_are_refused() -> None:
+    with pytest.raises(TooLarge, match=r"class risk bounds: .* pairs of states and labels"):
+        class_risk_bounds(nslimb.sigma.formula(5), np.full(13, 1 / 13), 0.01)
 
 
 def test_cobyla_agrees_on_two_classes() -> None:

@@ -89,10 +89,10 @@ class ClassCertificate:
         return np.array([self.bound(float(risk))[0] for risk in partial_risks])
 
     def cut(self, partial_risks: FloatArray, local: FloatArray) -> FloatArray:
-        """Where a gap is left, close it by cuts: [K] bounds."""
+        """Where a gap is left, close it by cuts if the relaxation takes any: [K] bounds."""
         for risk, reached in zip(partial_risks.tolist(), local.tolist(), strict=True):
             tried: set[float] = set()
-            for _ in range(_CUT_POINTS):
+            for _ in range(_CUT_POINTS if self.relaxation.takes_cuts else 0):
                 bound, right = self.bound(risk)
                 if bound - reached <= 1.5 * _CLOSE:
                     break

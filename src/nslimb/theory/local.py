@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.theory.inputs import FloatArray
-from nslimb.theory.risk import agreement, agreement_matrix
+from nslimb.theory.risk import agreement, agreement_matrix, pair_entries
 
 IntArray = NDArray[np.int64]
 
 _MAX_STEPS = 30
+_MAX_ENTRIES = 300_000  # of the tables of the pair pass; SUM-7 has 35,000
 _ROUNDS = 3
 _KEPT = 2  # candidates refined for each class and risk
 _GRID = 129
@@ -151,6 +152,11 @@ class LocalSolver:
     """
 
     def __init__(self, sigma: Sigma, ratios: FloatArray, seed: int = 0) -> None:
+        if pair_entries(sigma) > _MAX_ENTRIES:
+            raise TooLarge(
+                f"class risk bounds: {sigma!r} has {pair_entries(sigma)} pairs of states and labels in a layer, "
+                f"more than {_MAX_ENTRIES}; the search needs thousands of passes over them"
+            )
         self.agreement = Agreement(sigma, ratios)
         self.polynomial = _Polynomial(sigma.arity)
         self.pool = self._starts(np.random.default_rng(seed))

@@ -17,6 +17,8 @@ from nslimb.theory.risk import valid_probability
 
 # Variables of the largest relaxation that is solved: MAX-2 with ten classes has 5,500, MAX-3 220,000.
 MAX_VARIABLES = 250_000
+# Cuts are dense, so that only smaller ones get them: arity 2 with up to 12 classes.
+_MAX_CUT_VARIABLES = 12_000
 _OPTIONS = {"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-9}
 _CUT_ROUNDS = 40
 _VIOLATED = 1e-7
@@ -44,7 +46,7 @@ class Relaxation:
     Sherali and Adams' hierarchy. Its vertices with h in {0, 1} are the deterministic classifiers, for which it is
     exact; what row j does besides is exact through t.
 
-    For arity 2 the relaxation may be tightened by cuts: a square (w_0 + sum_a w_a . h_a)^2 is at least 0, and linear in
+    For pairs the relaxation may be tightened by cuts: a square (w_0 + sum_a w_a . h_a)^2 is at least 0, and linear in
     h and X. The w that a solution violates most are eigenvectors of its moment matrix, so that in the limit this
     is the semidefinite relaxation (Shor's) on top of the linear one. Cuts hold for every t.
 
@@ -61,6 +63,7 @@ class Relaxation:
         self.members = np.array(list(combinations_with_replacement(range(self.classes), self.arity)))  # [C, M]
         self.potentials = _potentials(sigma, ratios, self.members)  # [C, c, ..., c]
         self.columns, self.right = self._constraints()
+        self.takes_cuts = self.arity == 2 and self.potentials.size <= _MAX_CUT_VARIABLES
 
     @staticmethod
     def variables(sigma: Sigma) -> int:
@@ -75,7 +78,7 @@ class Relaxation:
         """A lower bound of V_j(t) for j = ``label`` and t = ``risk``; cuts are added until it is above ``target``."""
         potentials = self.potentials_at(label, risk)
         floor = Floor(0.0, np.eye(self.classes), cuts) if len(cuts) else self._floor_without_cuts(potentials, label)
-        if self.arity == 2 and (len(cuts) or floor.value <= target):
+        if self.takes_cuts and (len(cuts) or floor.value <= target):
             return self._floor_with_cuts(potentials, label, floor, target)
         return floor
 

@@ -99,18 +99,26 @@ def valid_probability(sigma: Sigma, ratios: FloatArray) -> float:
 
 def agreement(sigma: Sigma, ratios: FloatArray, confusion: Tensor) -> Tensor:
     """1 - R_P for confusion matrices [N, c, c], already checked: [N], differentiable."""
-    diagram = sigma.diagram
-    layers = list(zip(diagram.targets, diagram.widths[1:], strict=True))
-    sizes = [after * targets.size for targets, after in layers]
-    if max(sizes) > _MAX_ENTRIES:
+    entries = pair_entries(sigma)
+    if entries > _MAX_ENTRIES:
         raise TooLarge(
-            f"partial risk: {sigma!r} needs tables of {max(sizes)} pairs of states and labels, "
+            f"partial risk: {sigma!r} needs tables of {entries} pairs of states and labels, "
             f"more than {_MAX_ENTRIES}; a sigma with fewer states is needed"
         )
-    steps = [_Step(targets, after, ratios) for targets, after in layers]
-    size = max(_LEAST_BATCH, _BATCH_ENTRIES // max(sizes))
+    steps = [_Step(targets, after, ratios) for targets, after in _layers(sigma)]
+    size = max(_LEAST_BATCH, _BATCH_ENTRIES // entries)
     parts = [_pass(steps, part) for part in confusion.split(size)] if len(confusion) else [confusion.sum(dim=(1, 2))]
     return torch.cat(parts) / valid_probability(sigma, ratios)
+
+
+def pair_entries(sigma: Sigma) -> int:
+    """The size of the largest table of the pass: true states after a layer, predicted states before it, labels."""
+    return max(after * targets.size for targets, after in _layers(sigma))
+
+
+def _layers(sigma: Sigma) -> list[tuple[np.ndarray, int]]:
+    """The targets of each layer and the number of states after it."""
+    return list(zip(sigma.diagram.targets, sigma.diagram.widths[1:], strict=True))
 
 
 class _Step:
