@@ -16,8 +16,9 @@ import nslimb
 from nslimb import Sigma, class_risk_bounds, total_risk_bound
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.theory import partial_risk
+from nslimb.theory.agreement import Candidates
 from nslimb.theory.certificate import ClassCertificate
-from nslimb.theory.local import Candidates, LocalSolver
+from nslimb.theory.local import LocalSolver
 from nslimb.theory.relaxation import Relaxation
 
 UNIFORM = np.full(10, 0.1)
