@@ -16,8 +16,8 @@ from measure import Claim, report, seconds
 import nslimb
 from nslimb.files import written_aside
 from nslimb.theory import class_risk_bounds, identifiability, uniform_weak_ratios
+from nslimb.theory.agreement import Agreement
 from nslimb.theory.cobyla import cobyla_run
-from nslimb.theory.local import Agreement
 
 MAX_2 = nslimb.sigma.maximum(2)
 UNIFORM = np.full(10, 0.1)

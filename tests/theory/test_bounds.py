@@ -16,8 +16,9 @@ import nslimb
 from nslimb import Sigma, class_risk_bounds, total_risk_bound
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.theory import partial_risk
+from nslimb.theory.agreement import Candidates
 from nslimb.theory.certificate import ClassCertificate
-from nslimb.theory.local import Candidates, LocalSolver
+from nslimb.theory.local import LocalSolver
 from nslimb.theory.relaxation import Relaxation
 
 UNIFORM = np.full(10, 0.1)
@@ -314,6 +315,7 @@ def test_jumps_of_pairs_are_what_the_rows_give() -> None:
     ("change", "message"),
     [
         ({"sigma": Sigma.from_function(lambda y: y[0], 3, 1)}, "sigma: expected an arity of at least 2, got arity 1"),
+        ({"sigma": Sigma.from_function(max, 1, 2)}, "sigma: expected at least 2 classes, got 1 class"),
         ({"sigma": max}, "sigma: expected a Sigma"),
         ({"partial_risk": -0.1}, r"partial_risk: expected a number in \[0, 1\]"),
         ({"partial_risk": 1.1}, r"partial_risk: expected a number in \[0, 1\]"),

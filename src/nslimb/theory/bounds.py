@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.theory.agreement import Candidates
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.cobyla import cobyla_bounds
 from nslimb.theory.inputs import FloatArray, check_positive_ratios, check_risks, check_several_labels
-from nslimb.theory.local import Candidates, LocalBounds, LocalSolver
+from nslimb.theory.local import LocalBounds, LocalSolver
 from nslimb.theory.relaxation import MAX_VARIABLES, Relaxation
 from nslimb.theory.risk import valid_probability
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from nslimb.sigma.component import Sigma
+from nslimb.theory.agreement import Agreement
 from nslimb.theory.inputs import FloatArray
-from nslimb.theory.local import Agreement
 
 
 class CobylaBounds(NamedTuple):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
+from nslimb.theory.agreement import Agreement, Candidates, IntArray
 from nslimb.theory.inputs import FloatArray
-from nslimb.theory.risk import agreement, agreement_matrix, pair_entries
-
-IntArray = NDArray[np.int64]
+from nslimb.theory.risk import pair_entries
 
 _MAX_STEPS = 30
 _MAX_ENTRIES = 300_000  # of the tables of the pair pass; SUM-7 has 35,000
@@ -21,84 +18,6 @@ _ROUNDS = 3
 _KEPT = 2  # candidates refined for each class and risk
 _GRID = 129
 _GAIN = 1e-12  # of agreement, below which a step counts as none
-
-
-class Candidates(NamedTuple):
-    """Confusion matrices with the risk t of class j left open: row j of H is (1 - t) e_j + t ``rows``[j].
-
-    So ``rows`` [N, c, c] holds distributions, and row j puts nothing on j itself.
-    """
-
-    classes: IntArray  # [N]
-    rows: FloatArray  # [N, c, c]
-
-    def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Candidates:
-        return Candidates(self.classes[index], self.rows[index])
-
-    def matrices(self, risks: FloatArray) -> FloatArray:
-        """H for the class risks [N]: [N, c, c]."""
-        each = np.arange(len(self.rows))
-        matrices = self.rows.copy()
-        matrices[each, self.classes] *= risks[:, None]
-        matrices[each, self.classes, self.classes] = 1 - risks
-        return np.asarray(matrices)
-
-
-class Agreement:
-    """1 - R_P and its derivatives for many confusion matrices: a quadratic form for pairs, else the pair pass."""
-
-    def __init__(self, sigma: Sigma, ratios: FloatArray) -> None:
-        self.sigma, self.ratios = sigma, ratios
-        self.degree, self.classes = sigma.arity, sigma.num_classes
-        self.matrix: FloatArray | None = None
-        if self.degree == 2:
-            try:
-                self.matrix = agreement_matrix(sigma, ratios)
-            except TooLarge:
-                return
-
-    def value(self, matrices: FloatArray) -> FloatArray:
-        """[N, c, c] -> [N]."""
-        if self.matrix is not None:
-            flat = matrices.reshape(-1, self.classes**2)
-            return np.asarray(((flat @ self.matrix) * flat).sum(axis=1))
-        with torch.no_grad():
-            return agreement(self.sigma, self.ratios, torch.from_numpy(matrices)).numpy()
-
-    def gradient(self, matrices: FloatArray) -> FloatArray:
-        """[N, c, c] -> [N, c, c]."""
-        if self.matrix is not None:
-            return np.asarray(2 * (matrices.reshape(-1, self.classes**2) @ self.matrix).reshape(matrices.shape))
-        with torch.enable_grad():
-            leaf = torch.from_numpy(matrices).requires_grad_()
-            (gradient,) = torch.autograd.grad(agreement(self.sigma, self.ratios, leaf).sum(), leaf)
-        return gradient.numpy()
-
-    def after_jumps(self, candidates: Candidates, risks: FloatArray) -> FloatArray:
-        """The value [N, c, c] after the row of class b is replaced by e_m, for every b and m."""
-        size = self.classes
-        if self.matrix is not None:
-            return self._after_jumps_of_pairs(candidates, risks)
-        jumped = np.repeat(candidates.rows, size * size, axis=0).reshape(-1, size, size, size, size)
-        each = np.arange(size)
-        jumped[:, each[:, None], each, each[:, None]] = np.eye(size)
-        classes, repeated = np.repeat(candidates.classes, size * size), np.repeat(risks, size * size)
-        matrices = Candidates(classes, jumped.reshape(-1, size, size)).matrices(repeated)
-        return self.value(matrices).reshape(-1, size, size)
-
-    def _after_jumps_of_pairs(self, candidates: Candidates, risks: FloatArray) -> FloatArray:
-        """With d the change of one row: value + gradient d + d^T S_bb d."""
-        assert self.matrix is not None
-        size, each = self.classes, np.arange(self.classes)
-        matrices = candidates.matrices(risks)
-        gradient = self.gradient(matrices)
-        own = self.matrix.reshape(size, size, size, size)[each, :, each, :]  # S_bb [b, m, m']
-        rows = candidates.rows
-        crossed = np.einsum("bml,nbl->nbm", own, rows)
-        squared = own[:, each, each] - 2 * crossed + (crossed * rows).sum(axis=2, keepdims=True)
-        moved = gradient - (gradient * rows).sum(axis=2, keepdims=True)
-        scale = np.where(each == candidates.classes[:, None], risks[:, None], 1.0)[:, :, None]
-        return np.asarray(self.value(matrices)[:, None, None] + scale * moved + scale**2 * squared)
 
 
 class _Polynomial:
@@ -164,7 +83,7 @@ class LocalSolver:
         for risk in (1.0, 0.5):
             chosen = self._best_per_class(self._at(risk), _KEPT)
             fixed = np.full(len(chosen), risk)
-            self._add(self._ascend(self.pool.take(chosen), fixed, None)[0])
+            self._add(self._ascend(self.pool.take(chosen), fixed, None))
 
     def solve(self, partial_risks: FloatArray) -> LocalBounds:
         size = self.agreement.classes
@@ -175,8 +94,7 @@ class LocalSolver:
             level = np.repeat(1 - partial_risks, chosen.shape[1])
             start = np.take_along_axis(risks, chosen, axis=1).reshape(-1)
             feasible = start >= 0
-            better, _ = self._ascend(self.pool.take(chosen.reshape(-1)[feasible]), start[feasible], level[feasible])
-            self._add(better)
+            self._add(self._ascend(self.pool.take(chosen.reshape(-1)[feasible]), start[feasible], level[feasible]))
             risks = self._risks(partial_risks)
             index = np.stack([self._best_per_class(row, 1) for row in risks])  # [K, c]
             reached = np.take_along_axis(risks, index, axis=1)
@@ -190,7 +108,7 @@ class LocalSolver:
 
     def improve(self, candidates: Candidates, risks: FloatArray) -> None:
         """Candidates found elsewhere, for the class risks [N]: improved there and added to the pool."""
-        self._add(self._ascend(candidates, risks, None)[0])
+        self._add(self._ascend(candidates, risks, None))
 
     def _starts(self, rng: np.random.Generator) -> Candidates:
         """All else right and j seen as k; the same with k seen as j; random maps; random matrices."""
@@ -238,9 +156,7 @@ class LocalSolver:
         self.pool = Candidates(*(np.concatenate(pair) for pair in zip(self.pool, candidates, strict=True)))
         self.values = np.concatenate([self.values, self._values(candidates)])
 
-    def _ascend(
-        self, candidates: Candidates, risks: FloatArray, level: FloatArray | None
-    ) -> tuple[Candidates, FloatArray]:
+    def _ascend(self, candidates: Candidates, risks: FloatArray, level: FloatArray | None) -> Candidates:
         """Raise the agreement at t = ``risks``; with a ``level`` t then follows to the level's last crossing."""
         rows, risks = candidates.rows.copy(), risks.copy()
         active = np.arange(len(rows))
@@ -257,7 +173,7 @@ class LocalSolver:
                 gained |= reached > risks[active] + 1e-10
                 risks[active] = np.maximum(reached, risks[active])
             active = active[gained]
-        return Candidates(candidates.classes, rows), risks
+        return Candidates(candidates.classes, rows)
 
     def _step(self, candidates: Candidates, risks: FloatArray) -> tuple[Candidates, FloatArray]:
         size, each = self.agreement.classes, np.arange(len(candidates.rows))
