@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from nslimb import sigma as components
-from nslimb.errors import DataError
+from nslimb.errors import DataError, TooLarge
 from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
@@ -19,8 +19,6 @@ from nslimb.experiment.plotting import COLOURS, METHOD_COLOURS, METHOD_MARKS, le
 
 Frame = pd.DataFrame
 _RISKS = np.linspace(0.0, 0.2, 20)
-# Edges of a layer up to which a bound takes seconds (SUM-7) and not hours (HWF-5).
-_MOST_EDGES = 1000
 
 
 def risk_bounds(_config: Config | None = None) -> Frame:
@@ -166,9 +164,10 @@ def order(config: Config | None) -> Frame:
         scenario = (run["benchmark"], run["M"], hidden)
         if scenario not in bounds:
             sigma = sigma_of(config, run["benchmark"], run["M"])
-            small = max(sigma.diagram.widths) * sigma.num_classes <= _MOST_EDGES
-            unknown = np.full(sigma.num_classes, np.nan)
-            bounds[scenario] = class_risk_bounds(sigma, hidden, 0.01, certify=False).upper if small else unknown
+            try:
+                bounds[scenario] = class_risk_bounds(sigma, hidden, 0.01, certify=False).upper
+            except TooLarge:
+                bounds[scenario] = np.full(sigma.num_classes, np.nan)
         bound = bounds[scenario]
         accuracy = np.array(run["metrics"]["adjustments"]["none"]["class_accuracy"], dtype=float)
         known = not np.isnan(bound).any()
