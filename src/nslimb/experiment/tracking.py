@@ -22,6 +22,8 @@ os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 _PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
 # The UI then opens with the list of runs.
 _KIND = {"mlflow.experimentKind": "custom_model_development"}
+# What a store takes in one request: 1,000 values, parameters among them.
+_BATCH = 900
 _ARTIFACTS = ("metrics.json", "history.csv", "run.yaml")
 # A run belongs to the fullest table that shows it.
 EXPERIMENTS = {"max": "max_full", "sum": "sum", "hwf": "hwf", "smallest_parent": "smallest_parent"}
@@ -89,7 +91,7 @@ def _experiment(store: Any, name: str, artifacts: Path) -> str:
 
 
 def _write(store: Any, experiment: str, path: str, contents: dict[str, bytes], mark: str, folder: Path) -> None:
-    from mlflow.entities import Metric, Param, RunTag
+    from mlflow.entities import Metric, Param
 
     described = yaml.safe_load(contents["run.yaml"])
     metrics = read_sealed(folder / "metrics.json")
@@ -104,17 +106,15 @@ def _write(store: Any, experiment: str, path: str, contents: dict[str, bytes], m
         "source": described["source"]["name"],
         **{f"cell.{key}": value for key, value in described["cell"].items()},
     }
-    run = store.create_run(experiment, run_name=path)
-    parameters = {**described["cell"], "method": described["method"], **described["settings"]}
+    run = store.create_run(experiment, run_name=path, tags={key: str(value) for key, value in tags.items()})
+    settings = {**described["cell"], "method": described["method"], **described["settings"]}
+    parameters = [Param(str(key), str(value)) for key, value in settings.items()]
     values = [Metric(name, value, now, 0) for name, value in _final(metrics)]
     values += [Metric(name, value, now, step) for name, value, step in _epochs(contents["history.csv"])]
-    store.log_batch(
-        run.info.run_id,
-        params=[Param(str(key), str(value)) for key, value in parameters.items()],
-        tags=[RunTag(key, str(value)) for key, value in tags.items()],
-    )
-    for start in range(0, len(values), 1000):
-        store.log_batch(run.info.run_id, metrics=values[start : start + 1000])
+    for start in range(0, len(values), _BATCH):
+        store.log_batch(
+            run.info.run_id, metrics=values[start : start + _BATCH], params=parameters if start == 0 else ()
+        )
     for name in contents:
         store.log_artifact(run.info.run_id, str(folder / name))
     # The digest comes last: a mirror that was cut short does not count as one.
