@@ -18,6 +18,7 @@ def tiny(folder: Path, **changes: Any) -> Path:
     """A grid of three cells and five runs that takes half a minute; ``changes`` replace whole entries."""
     config = yaml.safe_load((ROOT / "config" / "quick.yaml").read_text())
     config.update(name="tiny", results=str(folder / "results"), data=str(folder / "data"), tables=["max", "sum"])
+    config["studies"] = ["counterexample", "order"]
     config["training"].update(epochs=2, pre_epochs=1)
     small = {"samples": 100, "methods": ["sl", "ilp-alg1"]}
     config["benchmarks"] = {

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nslimb.errors import BrokenFile
+from nslimb.errors import BrokenFile, DataError
 
 
 @contextlib.contextmanager
@@ -109,5 +109,7 @@ def read_json(path: Path) -> Any:
     """JSON, or an error that names the file and the remedy."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise BrokenFile(path, f"cannot be read ({error})") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be opened ({error})") from error

@@ -192,3 +192,19 @@ def test_bad_arguments(
     result = run(*arguments, "--ratios", "r.json")
     assert result.exit_code == 2
     assert message in result.output.replace("\n", " ")
+
+
+def test_names_with_commas_and_brackets_survive(folder: Path, scores: np.ndarray) -> None:
+    lines = [",".join(map(str, row)) for row in scores]
+    (folder / "s.csv").write_text("\n".join(['"a,x",[b],[/c]', *lines]) + "\n")
+    result = run(folder / "s.csv", "--ratios", folder / "r.json", "--method", "la", "--out", folder / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert (folder / "out.csv").read_text().splitlines()[0] == '"a,x",[b],[/c]'
+    assert "[b]" in result.output
+
+
+def test_column_numbers_are_a_header(folder: Path, scores: np.ndarray) -> None:
+    lines = [",".join(map(str, row)) for row in scores]
+    (folder / "s.csv").write_text("\n".join(["0,1,2", *lines]) + "\n")
+    result = run(folder / "s.csv", "--ratios", folder / "r.json", "--method", "la", "--out", folder / "out.csv")
+    assert f"of {len(scores)} samples" in result.output

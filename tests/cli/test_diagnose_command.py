@@ -120,3 +120,24 @@ def test_bad_arguments_are_messages(arguments: list[str], message: str) -> None:
     result = RUNNER.invoke(app, ["diagnose", *arguments])
     assert result.exit_code == 2
     assert message in result.output.replace("\n", " ")
+
+
+def test_labels_are_text_not_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("odd.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n\n\n"
+        "@dataclass\nclass Rule:\n    cut: int\n\n\n"
+        "def sign(y):\n    return '[/]' if sum(y) > Rule(2).cut else '$_$'\n"
+    )
+    result = RUNNER.invoke(app, ["diagnose", "odd.py:sign", "-M", "2", "--classes", "3", "--plot", "odd.png"])
+    assert result.exit_code == 0, result.output
+    assert "[/]" in result.output
+    assert Path("odd.png").stat().st_size > 0
+
+
+def test_a_function_that_exits_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("leaves.py").write_text("import sys\n\n\ndef gone(y):\n    sys.exit(3)\n")
+    result = RUNNER.invoke(app, ["diagnose", "leaves.py:gone", "-M", "2", "--classes", "3"])
+    assert result.exit_code == 2
+    assert "SystemExit: 3" in result.output

@@ -15,6 +15,7 @@ from nslimb.cli import app
 from nslimb.errors import DataError
 from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma_of
 from nslimb.experiment.config import Config, read_config
+from nslimb.experiment.provenance import run_mark
 from nslimb.experiment.studies import STUDIES
 from nslimb.files import write_sealed
 from nslimb.theory import class_risk_bounds
@@ -56,6 +57,7 @@ def finished(config: Config, accuracy: Any) -> None:
     for cell, method in order_runs(config):
         entry = {"class_accuracy": list(accuracy), "accuracy": 0.5}
         content = {"adjustments": {"none": entry}, "ratios": {"true": ratios, "estimated": ratios}}
+        content["mark"] = run_mark(config, cell.benchmark)
         write_sealed(config.results / run_path(cell, method) / "metrics.json", content)
 
 
@@ -93,3 +95,12 @@ def test_a_study_from_the_command_line(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"counterexample.{form}" for form in ("csv", "png", "svg")
     ]
+
+
+@pytest.mark.parametrize(("content", "message"), [("a: [", "is no YAML file"), ("", "a mapping of keys to values")])
+def test_a_bad_configuration_is_told_plainly(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "grid.yaml"
+    path.write_text(content)
+    done = CliRunner().invoke(app, ["study", "order", "--config", str(path), "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert message in done.output

@@ -14,6 +14,7 @@ from nslimb.experiment import tables
 from nslimb.experiment.cells import Cell
 from nslimb.experiment.config import read_config
 from nslimb.experiment.gather import gather
+from nslimb.experiment.provenance import run_mark
 from nslimb.files import write_sealed
 
 REFERENCE = tables.read_reference(ROOT / "reference" / "tables.csv")
@@ -113,9 +114,10 @@ def test_broken_metrics_are_refused_not_skipped(tmp_path: Path) -> None:
         DataError, match=r"train=sl/metrics\.json: cannot be read .*remove it and run the workflow again"
     ):
         gather(config, [(cell, "sl")])
-    write_sealed(folder / "metrics.json", {"adjustments": {"none": {"accuracy": 0.91}}})
+    content = {"adjustments": {"none": {"accuracy": 0.91}}, "mark": run_mark(config, "max")}
+    write_sealed(folder / "metrics.json", content)
     whole = (folder / "metrics.json").read_text()
-    assert gather(config, [(cell, "sl")])[0]["metrics"] == {"adjustments": {"none": {"accuracy": 0.91}}}
+    assert gather(config, [(cell, "sl")])[0]["metrics"] == content
     (folder / "metrics.json").write_text(whole.replace("0.91", "0.95"))
     with pytest.raises(DataError, match=r"metrics\.json: its content does not match its digest"):
         gather(config, [(cell, "sl")])

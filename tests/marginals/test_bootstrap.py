@@ -184,3 +184,9 @@ def test_bad_input(options: dict[str, object], message: str) -> None:
     given: dict[str, object] = {"weak": [10, 30, 60], "sigma": nslimb.sigma.maximum(2, 3), "counts": True}
     with pytest.raises(InvalidInput, match=message):
         bootstrap_marginal(**(given | options))  # type: ignore[arg-type]
+
+
+def test_an_only_label_has_ratio_one_for_certain() -> None:
+    sigma = Sigma.from_function(lambda y: y[0] if y[1] == 0 else None, 3, 2)
+    found = bootstrap_marginal([0, 1, 2, 2, 1, 2] * 20, sigma, groups=[0, 1], resamples=20)
+    assert (found.lower[1, 0], found.upper[1, 0]) == (1.0, 1.0)

@@ -333,3 +333,17 @@ def test_bad_input(change: dict[str, Any], message: str) -> None:
     good: dict[str, Any] = {"sigma": nslimb.sigma.maximum(2, 3), "ratios": [0.2, 0.3, 0.5], "partial_risk": 0.1}
     with pytest.raises(InvalidInput, match=message):
         class_risk_bounds(**good | change)
+
+
+@given(SMALL, SEEDS)
+@settings(max_examples=40)
+def test_what_is_found_for_one_class_counts_for_all(sigma: Sigma, seed: int) -> None:
+    ratios = random_ratios(np.random.default_rng(seed), sigma.num_classes)
+    bounds = class_risk_bounds(sigma, ratios, [0.0, 0.02, 0.1], certify=False)
+    implied = 1 - np.einsum("kjaa->kja", bounds.confusion)  # the risk of class a in what was found for class j
+    assert (implied.max(axis=1) <= bounds.upper + 1e-6).all()
+
+
+def test_a_cyclic_shift_hides_from_a_difference() -> None:
+    sigma = Sigma.from_function(lambda y: (y[0] - y[1]) % 3, 3, 2)
+    assert class_risk_bounds(sigma, [0.5, 0.3, 0.2], 0.01, certify=False).upper.tolist() == pytest.approx([1, 1, 1])

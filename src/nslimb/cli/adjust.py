@@ -68,6 +68,7 @@ def _adjust(log_scores: Tensor, ratios: FloatArray, method: Method, eta: float, 
 def _print(before: Tensor, after: Tensor, ratios: FloatArray, names: tuple[str, ...] | None) -> None:
     import torch
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     plain, moved = before.argmax(dim=1), after.argmax(dim=1)
@@ -78,7 +79,7 @@ def _print(before: Tensor, after: Tensor, ratios: FloatArray, names: tuple[str, 
         table.add_column(column, justify="right")
     for label, ratio in enumerate(ratios):
         name = str(label) if names is None else names[label]
-        table.add_row(name, f"{ratio:.4f}", *(f"{share[label].item():.4f}" for share in shares))
+        table.add_row(escape(name), f"{ratio:.4f}", *(f"{share[label].item():.4f}" for share in shares))
     console = Console()
     console.print(table)
     console.print(f"{int((plain != moved).sum()):,} of {len(plain):,} predictions changed")

@@ -62,12 +62,13 @@ def command(
     _print_weak_labels(console, found, rows)
     _print_classes(console, found)
     for sentence in found.summary:
-        console.print(f"- {sentence}")
+        console.print(f"- {sentence}", markup=False)
     for note in found.notes:
-        console.print(f"({note})")
+        console.print(f"({note})", markup=False)
 
 
 def _print_weak_labels(console: Console, found: Diagnosis, rows: int) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from nslimb.summary import short
@@ -78,7 +79,7 @@ def _print_weak_labels(console: Console, found: Diagnosis, rows: int) -> None:
         table.add_column(column, justify="right")
     listed = zip(found.weak_labels, found.preimage_sizes, found.probabilities, found.expected, strict=True)
     for label, size, probability, expected in list(listed)[:rows]:
-        table.add_row(str(label), short(size), f"{probability:.3g}", f"{expected:,.1f}")
+        table.add_row(escape(str(label)), short(size), f"{probability:.3g}", f"{expected:,.1f}")
     console.print(table)
     if len(found.weak_labels) > rows:
         console.print(f"{len(found.weak_labels) - rows} more weak labels; --rows shows more")
@@ -87,6 +88,7 @@ def _print_weak_labels(console: Console, found: Diagnosis, rows: int) -> None:
 
 
 def _print_classes(console: Console, found: Diagnosis) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(title="classes: how often proven to be there or seen alone, and the worst risk", title_justify="left")
@@ -100,7 +102,7 @@ def _print_classes(console: Console, found: Diagnosis) -> None:
     for label, name in enumerate(found.classes):
         shares = (found.ratios[label], found.proven[label], found.alone[label])
         worst = [] if bounds is None else [f"{value:.3f}" for value in bounds.upper[:, label]]
-        table.add_row(name, *(f"{share:.3g}" for share in shares), *worst)
+        table.add_row(escape(name), *(f"{share:.3g}" for share in shares), *worst)
     console.print(table)
 
 
@@ -124,7 +126,9 @@ def _draw(path: Path, found: Diagnosis) -> None:
             name_classes(weak, tuple(labels))
         else:
             shown = np.linspace(0, len(labels) - 1, 8).round().astype(int)
-            weak.set_xticks(shown, [labels[i] for i in shown], rotation=45 if max(map(len, labels)) > 4 else 0)
+            weak.set_xticks(
+                shown, [labels[i].replace("$", r"\$") for i in shown], rotation=45 if max(map(len, labels)) > 4 else 0
+            )
         weak.set_title("weak labels (dashed: a single one)")
         seen.bar(place - 0.2, 100 * found.proven, width=0.4, color=BLUE, label="proven to be there")
         seen.bar(place + 0.2, 100 * found.alone, width=0.4, color=ORANGE, label="seen alone")

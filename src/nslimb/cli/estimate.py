@@ -94,17 +94,18 @@ def _groups(sigma: Sigma) -> list[tuple[str, int]]:
 def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
     import numpy as np
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from nslimb.exchange.ratios import class_names
 
     console = Console()
-    console.print(f"hidden ratios from {samples:,} weak labels of {sigma!r}", highlight=False)
+    console.print(f"hidden ratios from {samples:,} weak labels of {sigma!r}", highlight=False, markup=False)
     ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
     for title, position in _groups(sigma):
         table = Table(title=title or None, title_justify="left")
         table.add_column("class")
-        for column in ("ratio", f"{found.level:.0%} interval"):
+        for column in ("ratio", f"{100 * found.level:.4g}% interval"):
             table.add_column(column, justify="right")
         table.add_column("")
         table.add_column("")
@@ -113,7 +114,7 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
                 ratio = ratios[position, label]
                 interval = f"{lower[position, label]:.4f} to {upper[position, label]:.4f}"
                 mark = "" if found.identified[label] else "open"
-                table.add_row(name, f"{ratio:.4f}", interval, mark, "█" * round(30 * ratio))
+                table.add_row(escape(name), f"{ratio:.4f}", interval, mark, "█" * round(30 * ratio))
         console.print(table)
     if not found.identified.all():
         console.print(

@@ -51,4 +51,5 @@ def name_classes(axis: Any, names: tuple[str, ...]) -> None:
     """Names below the axis, turned and small where they would run into each other."""
     long, many = max(map(len, names)) > 3, len(names) > 12
     turn = {} if not long and len(names) <= 30 else {"rotation": 90} if many else {"rotation": 45, "ha": "right"}
+    names = tuple(name.replace("$", r"\$") for name in names)
     axis.set_xticks(range(len(names)), names, fontsize=6 if long and many else 8, **turn)

@@ -100,6 +100,7 @@ def _module(where: str, path: Path | None) -> ModuleType:
         if spec is None or spec.loader is None:
             raise InvalidInput("SIGMA", "a Python file", repr(str(path)))
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look themselves up there
         spec.loader.exec_module(module)
         return module
     except InvalidInput:

@@ -29,10 +29,8 @@ def command(
     """
     with told_plainly():
         try:
-            import yaml
-
             from nslimb.experiment import studies
-            from nslimb.experiment.config import read_config
+            from nslimb.experiment.config import read_file
             from nslimb.experiment.plotting import save
         except ImportError as error:
             told = f"a study needs the packages of the workflow: pip install 'nslimb[workflow]' ({error})"
@@ -40,7 +38,7 @@ def command(
         from nslimb.files import write_text
 
         study = studies.STUDIES[name.value]
-        frame = study.compute(None if config is None else read_config(yaml.safe_load(config.read_text())))
+        frame = study.compute(None if config is None else read_file(config))
         write_text(out / f"{name.value}.csv", frame.to_csv(index=False))
         save(study.draw(frame), out / f"{name.value}.png", out / f"{name.value}.svg")
     typer.echo(f"{out / name.value}.csv, .png and .svg: {len(frame)} rows")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -143,7 +144,9 @@ def _read(path: Path, kind: type) -> dict[str, Any]:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except OSError as error:  # of the machine, not of the file
+        raise DataError(f"{path}: cannot be opened ({error})") from error
+    except (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise BrokenFile(
             path, f"expected an npz file with {', '.join(names)} ({error})", "remove it and draw the samples again"
         ) from error

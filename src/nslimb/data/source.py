@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nslimb.errors import BrokenFile
+from nslimb.errors import BrokenFile, DataError
 from nslimb.files import digest, folder_aside
 
 Images = NDArray[np.uint8]
@@ -80,8 +80,10 @@ def open_stored(folder: Path) -> ImageSource:
             origin=described["origin"],
         )
         found = source.checksum()
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+    except (FileNotFoundError, ValueError, KeyError, TypeError, EOFError) as error:
         raise BrokenFile(folder, f"cannot be read ({error})", remedy) from error
+    except OSError as error:  # of the machine, not of the files
+        raise DataError(f"{folder}: cannot be opened ({error})") from error
     if found != described["checksum"]:
         raise BrokenFile(folder, f"expected checksum {described['checksum']}, got {found}", remedy)
     return source

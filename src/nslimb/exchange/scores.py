@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 import zipfile
 from dataclasses import dataclass, replace
@@ -59,8 +60,10 @@ def write_scores(path: Path, scores: Scores) -> None:
         if path.suffix == ".npz":
             np.savez(aside, **{scores.array: scores.values})  # type: ignore[arg-type]
         else:
-            header = "" if scores.header is None else ",".join(scores.header)
-            np.savetxt(aside, scores.values, fmt="%.9g", delimiter=",", header=header, comments="")
+            with aside.open("w", encoding="utf-8", newline="") as stream:
+                if scores.header is not None:
+                    csv.writer(stream, lineterminator="\n").writerow(scores.header)
+                np.savetxt(stream, scores.values, fmt="%.9g", delimiter=",")
 
 
 def check_suffix(path: Path) -> None:
@@ -79,7 +82,7 @@ def _from_npz(path: Path, array: str | None, log: bool) -> Scores:
             if name not in names:
                 raise DataError(f"{path}: has no array {name!r}; it has {', '.join(names) or 'none'}")
             values = content[name]
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile) as error:
         raise DataError(f"{path}: cannot be read as npz without pickles ({error})") from error
     if values.dtype.kind not in "fiu":
         raise DataError(f"{path}: the array {name!r} holds {values.dtype}, not numbers")
@@ -93,7 +96,8 @@ def _from_csv(path: Path, log: bool) -> Scores:
         first = next(rows, None)
     if not first:
         raise DataError(f"{path}: is empty; expected one row a sample and one column a class")
-    header = None if all(map(_is_number, first)) else tuple(first)
+    numbered = [str(label) for label in range(len(first))]  # as pandas names columns
+    header = None if all(map(_is_number, first)) and first != numbered else tuple(first)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a header alone: no rows, refused by its shape

@@ -100,7 +100,8 @@ def robustness_runs(config: Config) -> list[tuple[Cell, str]]:
 
 def order_runs(config: Config) -> list[tuple[Cell, str]]:
     """The runs whose classes are put in the order of their bounds."""
-    return [run for run in runs(config) if run[1] in ("sl", "ilp-alg1", "ilp-gold")]
+    methods = ("sl", "ilp-alg1", "ilp-gold")
+    return [run for run in runs(config) if run[1] in methods and int(run[0].M) > 1]  # M = 1 hides nothing
 
 
 def tables(config: Config) -> list[str]:

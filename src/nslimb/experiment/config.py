@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from nslimb.errors import InvalidInput
+from nslimb.errors import DataError, InvalidInput
 from nslimb.experiment.names import ARITIES, BENCHMARKS, METHODS, NETWORKS, SOURCES, STUDIES, TABLES
 
 
@@ -112,10 +112,22 @@ class Config(Block):
 
 def read_config(values: Mapping[str, Any]) -> Config:
     """The configuration, or one error that names every bad entry, what was given and what was expected."""
+    if not isinstance(values, Mapping):
+        raise InvalidInput("config", "a mapping of keys to values", repr(values))
     try:
         return Config(**values)
     except ValidationError as error:
         raise InvalidInput("config", "a valid configuration", "\n" + "\n".join(map(_explain, error.errors()))) from None
+
+
+def read_file(path: Path) -> Config:
+    """The configuration in a YAML file."""
+    import yaml
+
+    try:
+        return read_config(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: is no YAML file ({str(error).splitlines()[0]})") from error
 
 
 def _explain(problem: Any) -> str:

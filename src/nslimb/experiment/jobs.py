@@ -20,7 +20,7 @@ from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
 from nslimb.experiment.config import Config
-from nslimb.experiment.provenance import code_digest, git_commit, job_environment, versions
+from nslimb.experiment.provenance import code_digest, git_commit, job_environment, run_mark, versions
 from nslimb.files import held, read_sealed, write_sealed, write_text
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import Record, Settings, predict, train
@@ -193,6 +193,7 @@ def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         "source": run.source.name,
         "adjustments": metrics,
         "ratios": distances,
+        "mark": run_mark(config, cell.benchmark),
         "seconds": time.perf_counter() - began,
     }
     write_sealed(folder / f"train={method}" / "metrics.json", content)
@@ -209,7 +210,7 @@ def time_epoch(config: Config, benchmark: str, arity: str, batch: int, out: Path
     chosen = Settings(network=settings.network, epochs=1, batch_size=batch, device=config.training.device)
     minutes: dict[str, dict[str, float]] = {}
     for protocol, (label, name) in product(("paper", "exact"), (("SL", "sl"), ("LP", "ilp-alg1"))):
-        options = method_options(config.model_copy(update={"protocol": protocol}), benchmark)
+        options = {**method_options(config.model_copy(update={"protocol": protocol}), benchmark), "warm_up": 0}
         made = make_method(name, sigma, estimated_ratios=np.full(10, 0.1), **options)
         into = out.parent / f"{protocol}-{label}"
         trained = train(source.images, samples, sigma, made, chosen, into, description=f"{out.parent.name} {into.name}")

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import Config
-from nslimb.files import digest, written_aside
+from nslimb.files import digest, read_json, written_aside
 
 _PACKAGE = Path(__file__).parent.parent
 _JOBS = ("experiment/jobs.py", "experiment/cells.py")
@@ -65,6 +65,16 @@ def code_digest(step: str) -> str:
     return digest(*(f"{file.relative_to(_PACKAGE)}\n".encode() + file.read_bytes() for file in files))[:16]
 
 
+def run_mark(config: Config, benchmark: str) -> str:
+    """What a run's metrics depend on: settings and code. Metrics with another mark are of another run."""
+    block = config.benchmarks[benchmark]
+    kept = config.model_dump(
+        mode="json", include={"protocol", "validation", "hwf_path", "precedence", "hierarchy", "training"}
+    )
+    kept |= {"source": block.source, "network": block.network, "samples": block.samples}
+    return digest(json.dumps(kept, sort_keys=True).encode(), code_digest("adjust").encode())[:16]
+
+
 def versions() -> dict[str, str]:
     """Python and the packages that results may depend on."""
     found = {"python": platform.python_version()}
@@ -95,7 +105,7 @@ def claim_results(config: Config) -> None:
     marker = config.results / "grid.json"
     mine: dict[str, Any] = {"name": config.name, "protocol": config.protocol}
     if marker.exists():
-        theirs = json.loads(marker.read_text())
+        theirs = read_json(marker)
         if theirs != mine:
             raise DataError(
                 f"{config.results}: holds the results of the grid {theirs}, and this one is {mine}; give another "

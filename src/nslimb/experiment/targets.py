@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import yaml
-
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.cells import Cell, run_path, settings_of
-from nslimb.experiment.config import Config, read_config
+from nslimb.experiment.config import Config, read_file
 
 
 def cell_targets(config: Config, cell: Cell) -> list[str]:
@@ -29,8 +27,7 @@ def main(arguments: list[str]) -> None:
     try:
         if len(arguments) != 5:
             raise InvalidInput("cell", "BENCHMARK, M, RHO and SEED", " ".join(arguments[1:]) or "nothing")
-        values = yaml.safe_load(Path(arguments[0]).read_text())
-        print(" ".join(cell_targets(read_config(values), Cell(*arguments[1:]))))
+        print(" ".join(cell_targets(read_file(Path(arguments[0])), Cell(*arguments[1:]))))
     except (NslimbError, OSError) as error:
         sys.exit(f"nslimb: {error}")
 

@@ -83,7 +83,7 @@ def _experiment(store: Any, name: str, artifacts: Path) -> str:
     found = store.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
-    location = None if "MLFLOW_TRACKING_URI" in os.environ else (artifacts / name).resolve().as_uri()
+    location = None if os.environ.get("MLFLOW_TRACKING_URI") else (artifacts / name).resolve().as_uri()
     try:
         return str(store.create_experiment(name, artifact_location=location, tags=_KIND))
     except MlflowException:  # another process was first

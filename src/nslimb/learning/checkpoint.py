@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from nslimb.data.samples import Samples
-from nslimb.errors import BrokenFile
+from nslimb.errors import BrokenFile, DataError
 from nslimb.files import digest, written_aside
 from nslimb.learning.methods import Method
 from nslimb.sigma.component import Sigma
@@ -101,6 +101,8 @@ def load_weights(path: Path) -> dict[str, Any]:
         if broken is not None:
             raise zipfile.BadZipFile(f"bad checksum of {broken}")
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, MemoryError) as error:  # of the machine, not of the file
+        raise DataError(f"{path}: cannot be opened ({error})") from error
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BrokenFile(path, f"cannot be read as weights ({first})", "remove it and train again") from error

@@ -111,6 +111,7 @@ def _intervals(
     doubtful = likelihood.possible & (~identified | (lower < _AT_THE_EDGE) | (upper > 1 - _AT_THE_EDGE))
     # What is missing from one class has gone to its neighbours, so that theirs are too short as well.
     doubtful = likelihood.possible & doubtful.any(axis=1, keepdims=True)
+    doubtful &= likelihood.possible.sum(axis=1, keepdims=True) > 1  # an only label has ratio 1
     with torch.inference_mode(False), torch.enable_grad():
         low, high = likelihood_interval(likelihood, first, doubtful, level) if doubtful.any() else (lower, upper)
     return np.where(doubtful, np.minimum(lower, low), lower), np.where(doubtful, np.maximum(upper, high), upper)

@@ -143,7 +143,7 @@ def _call(function: Callable[..., Hashable], name: str, *arguments: Any) -> Hash
         value = function(*arguments)
     except NslimbError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         given = ", ".join(map(repr, arguments))
         raise InvalidInput(name, f"a function that accepts ({given})", f"{type(error).__name__}: {error}") from error
     return _plain(value, name)

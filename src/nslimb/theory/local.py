@@ -54,6 +54,11 @@ class _Polynomial:
         return np.where(enough.any(axis=-1), low, -1.0)
 
 
+def _level(partial_risks: FloatArray) -> FloatArray:
+    """The agreement that is asked for, less than half of what ``_feasible`` grants to rounding."""
+    return np.asarray(1 - partial_risks - 4e-13)
+
+
 class LocalBounds(NamedTuple):
     risks: FloatArray  # [K, c]: the risk of class j that some H reaches
     confusion: FloatArray  # [K, c, c, c]: that H
@@ -91,10 +96,11 @@ class LocalSolver:
         for _ in range(_ROUNDS):
             risks = self._risks(partial_risks)
             chosen = np.stack([self._best_per_class(row, _KEPT) for row in risks])  # [K, c * kept]
-            level = np.repeat(1 - partial_risks, chosen.shape[1])
+            level = np.repeat(_level(partial_risks), chosen.shape[1])
             start = np.take_along_axis(risks, chosen, axis=1).reshape(-1)
             feasible = start >= 0
             self._add(self._ascend(self.pool.take(chosen.reshape(-1)[feasible]), start[feasible], level[feasible]))
+            self._share(partial_risks)
             risks = self._risks(partial_risks)
             index = np.stack([self._best_per_class(row, 1) for row in risks])  # [K, c]
             reached = np.take_along_axis(risks, index, axis=1)
@@ -105,6 +111,19 @@ class LocalSolver:
         winners = self.pool.take(index.reshape(-1))
         risks, matrices = self._feasible(winners, best.reshape(-1), np.repeat(1 - partial_risks, size))
         return LocalBounds(risks.reshape(-1, size), matrices.reshape(-1, size, size, size))
+
+    def _share(self, partial_risks: FloatArray) -> None:
+        """What is best for one class becomes a candidate for every other class that it gets wrong."""
+        risks = self._risks(partial_risks)
+        index = np.stack([self._best_per_class(row, 1) for row in risks])
+        reached = np.take_along_axis(risks, index, axis=1).reshape(-1)
+        found = np.unique(np.stack([index.reshape(-1), reached.round(9)]), axis=1)
+        matrices = self.pool.take(found[0].astype(np.int64)).matrices(np.maximum(found[1], 0.0))
+        which, classes = np.nonzero(np.einsum("njj->nj", matrices) < 1 - 1e-9)
+        each, rows = np.arange(len(which)), matrices[which]
+        rows[each, classes, classes] = 0
+        rows[each, classes] /= rows[each, classes].sum(axis=1, keepdims=True)
+        self._add(Candidates(classes, rows))
 
     def improve(self, candidates: Candidates, risks: FloatArray) -> None:
         """Candidates found elsewhere, for the class risks [N]: improved there and added to the pool."""
@@ -143,7 +162,7 @@ class LocalSolver:
     def _risks(self, partial_risks: FloatArray) -> FloatArray:
         """The risk that each candidate of the pool reaches: [K, N]."""
         return self.polynomial.largest(
-            self.values[None], np.broadcast_to(1 - partial_risks[:, None], (len(partial_risks), len(self.values)))
+            self.values[None], np.broadcast_to(_level(partial_risks)[:, None], (len(partial_risks), len(self.values)))
         )
 
     def _best_per_class(self, score: FloatArray, kept: int) -> IntArray:
