@@ -21,6 +21,17 @@ include: "workflow/rules/figures.smk"
 include: "workflow/rules/track.smk"
 
 
+# Seconds each, and on a cluster the submitting host may be the one that reaches the network and the tracking server.
+localrules:
+    all,
+    fetch,
+    tracking_store,
+    track,
+    table,
+    runtime_table,
+    comparison,
+
+
 rule all:
     """Everything: tables, figures, tracked runs."""
     default_target: True
