@@ -23,6 +23,7 @@ run: $(READY)  ## install, then run the quick grid: all methods, tables, figures
 	@echo "tables:   results/quick/tables (tidy CSV, Markdown, LaTeX), figures: results/quick/figures"
 	@echo "report:   results/quick/report.html"
 	@echo "all runs: .venv/bin/mlflow ui --backend-store-uri sqlite:///results/quick/mlflow.db --host 127.0.0.1 --port 5000"
+	@echo "          then open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
 
 look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (half a minute)
 	@echo "==> what sigma hides: MAX-3 with uniform digits"

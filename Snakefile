@@ -7,10 +7,14 @@ from snakemake.utils import min_version
 min_version("9.10")
 
 
-if "benchmarks" not in config:  # a configuration given by --configfile stands for itself
+if (
+    "benchmarks" not in config
+):  # a configuration given by --configfile stands for itself
 
     configfile: "config/config.yaml"
 
+
+report: "workflow/report/workflow.rst"
 
 
 include: "workflow/rules/common.smk"
@@ -18,12 +22,14 @@ include: "workflow/rules/data.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/studies.smk"
 include: "workflow/rules/track.smk"
 
 
 # Seconds each, and on a cluster the submitting host may be the one that reaches the network and the tracking server.
 localrules:
     all,
+    about,
     fetch,
     tracking_store,
     track,
@@ -39,6 +45,8 @@ rule all:
         run_files("metrics.json"),  # named, so that a lost one is made again, and its tables with it
         table_files(),
         figure_files(),
+        study_files(),
+        f"{RESULTS}/about.yaml",
         tracked_files(),
 
 

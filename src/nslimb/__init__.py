@@ -9,13 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nslimb import adjustment, errors, marginals, sigma
+    from nslimb import adjustment, errors, marginals, sigma, theory
     from nslimb.adjustment import adjust, carot, logit_adjustment, select
+    from nslimb.diagnosis import diagnose
     from nslimb.learning.pseudolabels import pseudolabels
     from nslimb.learning.records import Records
     from nslimb.learning.semantic import semantic_loss
     from nslimb.marginals import SlidingWindow, estimate_marginal
     from nslimb.sigma import Sigma
+    from nslimb.theory import (
+        class_risk_bounds,
+        generalisation_bound,
+        identifiability,
+        is_m_unambiguous,
+        total_risk_bound,
+    )
 
 __version__ = "0.1.0"
 
@@ -27,14 +35,21 @@ __all__ = [
     "adjust",
     "adjustment",
     "carot",
+    "class_risk_bounds",
+    "diagnose",
     "errors",
     "estimate_marginal",
+    "generalisation_bound",
+    "identifiability",
+    "is_m_unambiguous",
     "logit_adjustment",
     "marginals",
     "pseudolabels",
     "select",
     "semantic_loss",
     "sigma",
+    "theory",
+    "total_risk_bound",
 ]
 
 _HOME = {
@@ -43,11 +58,17 @@ _HOME = {
     "SlidingWindow": "nslimb.marginals",
     "adjust": "nslimb.adjustment",
     "carot": "nslimb.adjustment",
+    "class_risk_bounds": "nslimb.theory",
+    "diagnose": "nslimb.diagnosis",
     "estimate_marginal": "nslimb.marginals",
+    "generalisation_bound": "nslimb.theory",
+    "identifiability": "nslimb.theory",
+    "is_m_unambiguous": "nslimb.theory",
     "logit_adjustment": "nslimb.adjustment",
     "pseudolabels": "nslimb.learning.pseudolabels",
     "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
+    "total_risk_bound": "nslimb.theory",
 }
 
 

@@ -139,8 +139,9 @@ def test_interchangeable_classes_share_equally_and_are_named() -> None:
     with pytest.warns(NotIdentified, match=r"leave 2 direction\(s\) .* classes 0, 1, 2, 3:"):
         ours = estimate_marginal([40, 30, 20, 10], sigma, counts=True)
     first, second, third, fourth = ours.ratios.tolist()
-    assert first == pytest.approx(second, abs=1e-6)
-    assert third == pytest.approx(fourth, abs=1e-6)
+    # Along a flat direction nothing but the last barrier, 1e-11, pulls: rounding of 1e-17 in the gradient shows.
+    assert first == pytest.approx(second, abs=2e-5)
+    assert third == pytest.approx(fourth, abs=2e-5)
     assert ours.flat.shape == (2, 1, 4)
     assert ours.flat_classes == (0, 1, 2, 3)
     torch.testing.assert_close(ours.flat.sum(-1), torch.zeros(2, 1, dtype=torch.float64), atol=1e-9, rtol=0)

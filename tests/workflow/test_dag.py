@@ -39,7 +39,7 @@ def test_a_configuration_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
 def test_an_override_reaches_into_a_block(tmp_path: Path) -> None:
     path = str(tiny(tmp_path))
     refused = snakemake("-n", "--configfile", path, "--config", "training={epochs: 0}", check=False)
-    assert "training.epochs: Input should be greater than or equal to 1, got 0" in said(refused)
+    assert "training.epochs: Input should be greater than or equal to 1, got '0'" in said(refused)
 
 
 @pytest.mark.parametrize(

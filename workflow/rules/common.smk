@@ -5,8 +5,13 @@ from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment.config import read_config
 from nslimb.experiment.demands import adjust_demand, train_demand
-from nslimb.experiment.names import FIGURES, TABLE_CELLS
-from nslimb.experiment.provenance import claim_results, code_digest, hold_results
+from nslimb.experiment.names import FIGURES, STUDIES, TABLE_CELLS
+from nslimb.experiment.provenance import (
+    claim_results,
+    code_digest,
+    hold_results,
+    versions,
+)
 
 try:
     CONFIG = read_config(config)
@@ -111,6 +116,22 @@ def figure_files():
         for name in FIGURES
         for form in ("png", "svg")
     ]
+
+
+def study_files():
+    """Every study of the configuration: its numbers and its figure."""
+    return [
+        path
+        for name in CONFIG.studies
+        for path in (f"{RESULTS}/studies/{name}.csv", f"{RESULTS}/figures/{name}.png")
+    ]
+
+
+def study_inputs(wildcards):
+    """The runs that a study looks at: none for those of the theory alone."""
+    needed = {"carot_robustness": grid.robustness_runs, "order": grid.order_runs}
+    chosen = needed.get(wildcards.study, lambda config: [])(CONFIG)
+    return [f"{RESULTS}/{grid.run_path(*run)}/metrics.json" for run in chosen]
 
 
 def tracked_files():

@@ -32,6 +32,27 @@ rule table:
         "../scripts/table.py"
 
 
+rule about:
+    """The configuration as it was understood, and the versions of what ran it."""
+    output:
+        report(
+            f"{RESULTS}/about.yaml",
+            category="Configuration",
+            caption="../report/about.rst",
+        ),
+    log:
+        f"{LOGS}/about.log",
+    benchmark:
+        f"{BENCHMARKS}/about.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        config=settings(),
+        versions=versions(),
+    script:
+        "../scripts/about.py"
+
+
 rule runtime_table:
     """Minutes an epoch, with the paper's settings and with ours, beside the paper's."""
     input:

@@ -93,6 +93,16 @@ def table_runs(config: Config, table: str) -> list[tuple[Cell, str]]:
     ]
 
 
+def robustness_runs(config: Config) -> list[tuple[Cell, str]]:
+    """The trained model that CAROT's robustness is shown on: SL on MAX-3, the first of the grid."""
+    return [run for run in runs(config) if run[1] == "sl" and (run[0].benchmark, run[0].M) == ("max", "3")][:1]
+
+
+def order_runs(config: Config) -> list[tuple[Cell, str]]:
+    """The runs whose classes are put in the order of their bounds."""
+    return [run for run in runs(config) if run[1] in ("sl", "ilp-alg1", "ilp-gold")]
+
+
 def tables(config: Config) -> list[str]:
     """The tables of the configuration that have something to show."""
     return [table for table in config.tables if table == "runtime" or table_runs(config, table)]

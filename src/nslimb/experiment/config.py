@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from nslimb.errors import InvalidInput
-from nslimb.experiment.names import ARITIES, BENCHMARKS, METHODS, NETWORKS, SOURCES, TABLES
+from nslimb.experiment.names import ARITIES, BENCHMARKS, METHODS, NETWORKS, SOURCES, STUDIES, TABLES
 
 
 def _texts(values: Any) -> Any:
@@ -90,6 +90,7 @@ class Config(Block):
     training: Training = Training()
     benchmarks: dict[Literal[BENCHMARKS], Benchmark] = Field(min_length=1)  # type: ignore[valid-type]
     tables: tuple[Literal[TABLES], ...]  # type: ignore[valid-type]
+    studies: tuple[Literal[STUDIES], ...] = ()  # type: ignore[valid-type]
     runtime: Runtime = Runtime()
 
     @field_validator("seeds")

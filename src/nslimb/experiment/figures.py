@@ -44,13 +44,13 @@ def class_accuracy_over_epochs(runs: list[Run]) -> Any:
         histories = [run["history"]["test_class_accuracy"].map(json.loads).tolist() for run in group]
         epochs = len(histories[0])
         marked = {
-            "after a fifth": max(1, epochs // 5),
+            "after a fifth of the epochs": max(1, epochs // 5),
             "after two fifths": max(1, 2 * epochs // 5),
             "at the end": epochs,
         }
         for colour, (label, epoch) in zip(COLOURS, marked.items(), strict=False):
             values = 100 * np.mean([history[epoch - 1] for history in histories], axis=0)
-            axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=f"{label} of the epochs")
+            axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=label)
         axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(values)))
     legend_above(figure)
     return figure
@@ -166,20 +166,22 @@ def accuracy_against_arity(runs: list[Run]) -> Any:
 def training_curves(runs: list[Run]) -> Any:
     """Loss (above) and weak validation accuracy (below) over the epochs of each method, first seed."""
     cells = _by_cell(_finished(runs))
-    columns = max(1, len(cells))
-    figure, axes = plt.subplots(2, columns, figsize=(2.1 * columns + 0.8, 4.0), squeeze=False, sharex="col")
-    for column, (name, group) in zip(axes.T, cells.items(), strict=False):
+    columns = min(5, max(1, len(cells)))
+    rows = max(1, -(-len(cells) // columns))
+    figure, axes = plt.subplots(2 * rows, columns, figsize=(2.1 * columns + 0.8, 3.6 * rows + 0.4), squeeze=False)
+    pairs = [pair for row in range(rows) for pair in zip(axes[2 * row], axes[2 * row + 1], strict=True)]
+    for (above, below), (name, group) in zip(pairs, cells.items(), strict=False):
         first: dict[str, Run] = {}
         for run in group:
             first.setdefault(run["method"], run)
         for method, run in first.items():
             history = run["history"]
-            for axis, values in zip(column, (history["loss"], 100 * history["validation_weak_accuracy"]), strict=True):
-                axis.plot(history["epoch"], values, linewidth=1, **_look(method))
-        column[0].set(title=name, yscale="log")
-        column[1].set(xlabel="epoch", ylim=(-3, 103))
-    axes[0, 0].set_ylabel("loss")
-    axes[1, 0].set_ylabel("weak validation accuracy (%)")
+            above.plot(history["epoch"], history["loss"], linewidth=1, **_look(method))
+            below.plot(history["epoch"], 100 * history["validation_weak_accuracy"], linewidth=1, **_look(method))
+        above.set(title=name, yscale="log", ylabel="loss")
+        below.set(xlabel="epoch", ylim=(-3, 103), ylabel="weak accuracy (%)")
+    for spare in (axis for pair in pairs[len(cells) :] for axis in pair):
+        spare.set_visible(False)
     legend_above(figure)
     return figure
 
@@ -189,18 +191,18 @@ def lp_seconds_per_batch(runs: list[Run]) -> Any:
     """Seconds of the linear program for a batch, beside all else that a batch needs; medians over epochs and seeds."""
     cells = _by_cell(run for run in _finished(runs) if run["method"].startswith("ilp"))
     cells = {
-        f"{PRINTED[method]}\n{name}": [run for run in group if run["method"] == method]
+        f"{name}, {PRINTED[method]}": [run for run in group if run["method"] == method]
         for name, group in cells.items()
         for method in dict.fromkeys(run["method"] for run in group)
     }
-    figure, axis = plt.subplots(figsize=(0.7 * max(6, len(cells)) + 1.2, 3.0))
-    program = [_per_batch(group, "lp_seconds") for group in cells.values()]
-    whole = [_per_batch(group, "seconds") for group in cells.values()]
-    rest = np.array(whole) - np.array(program)
-    axis.bar(range(len(cells)), program, color=COLOURS[1], label="linear program")
-    axis.bar(range(len(cells)), rest, bottom=program, color="#bbbbbb", label="network, forward and backward")
-    axis.set(ylabel="seconds a batch")
-    axis.set_xticks(range(len(cells)), list(cells), rotation=40, ha="right", fontsize=6)
+    figure, axis = plt.subplots(figsize=(6.4, 0.22 * len(cells) + 1.2))
+    program = np.array([_per_batch(group, "lp_seconds") for group in cells.values()])
+    rest = np.array([_per_batch(group, "seconds") for group in cells.values()]) - program
+    axis.barh(range(len(cells)), program, color=COLOURS[1], label="linear program")
+    axis.barh(range(len(cells)), rest, left=program, color="#bbbbbb", label="network, forward and backward")
+    axis.set(xlabel="seconds a batch (median over epochs and seeds)")
+    axis.set_yticks(range(len(cells)), list(cells))
+    axis.invert_yaxis()
     legend_above(figure)
     return figure
 

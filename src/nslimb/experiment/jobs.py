@@ -7,7 +7,7 @@ import warnings
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ import yaml
 
 from nslimb.adjustment.evaluation import evaluate_adjustments
 from nslimb.data.catalogue import load
-from nslimb.data.samples import draw_samples, load_gold, load_samples, save
+from nslimb.data.samples import Gold, Samples, draw_samples, load_gold, load_samples, save
 from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment.cells import Cell, groups_of, method_options, settings_of, sigma_of, tail_of
@@ -27,7 +27,8 @@ from nslimb.learning.loop import Record, Settings, predict, train
 from nslimb.learning.methods import Method, make_method
 from nslimb.marginals import NotIdentified, estimate_marginal
 from nslimb.metrics import kullback_leibler, total_variation
-from nslimb.networks import build
+from nslimb.networks import Classifier, build
+from nslimb.sigma.component import Sigma
 
 
 def _source(config: Config, benchmark: str) -> ImageSource:
@@ -138,30 +139,47 @@ def train_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
     write_text(into / "run.yaml", yaml.safe_dump(described, sort_keys=False, allow_unicode=True))
 
 
-def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
-    """Metrics of a trained model before and after each adjustment: metrics.json."""
-    began = time.perf_counter()
-    torch.set_num_threads(config.training.threads)
-    source, samples, gold = (
-        _source(config, cell.benchmark),
-        load_samples(folder / "samples.npz"),
-        load_gold(folder / "gold.npz"),
-    )
+class OpenRun(NamedTuple):
+    """A trained run with all that it was made from."""
+
+    source: ImageSource
+    samples: Samples
+    gold: Gold
+    sigma: Sigma
+    ratios: np.ndarray[Any, np.dtype[np.float64]]
+    network: Classifier
+    method: Method
+
+    def scores(self, indices: Any) -> torch.Tensor:
+        """Log-scores of images by index."""
+        return predict(self.network, self.method, torch.from_numpy(self.source.images), indices)
+
+
+def open_run(config: Config, cell: Cell, method: str, folder: Path) -> OpenRun:
+    """Read a trained run in ``folder``/train=method."""
     sigma = sigma_of(config, cell.benchmark, cell.M)
     ratios = np.asarray(read_sealed(folder / "marginals.json")["ratios"])
-    into = folder / f"train={method}"
-    stored = load_weights(into / "model.pt")
+    stored = load_weights(folder / f"train={method}" / "model.pt")
     network = build(settings_of(config, cell.benchmark).network, sigma.num_classes, int(cell.seed))
     network.load_state_dict(stored["network"])
     made = _method(config, cell, method, folder, ratios)
     made.load_state_dict(stored["method"])
-    pixels = torch.from_numpy(source.images)
+    samples, gold = load_samples(folder / "samples.npz"), load_gold(folder / "gold.npz")
+    return OpenRun(_source(config, cell.benchmark), samples, gold, sigma, ratios, network, made)
+
+
+def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
+    """Metrics of a trained model before and after each adjustment: metrics.json."""
+    began = time.perf_counter()
+    torch.set_num_threads(config.training.threads)
+    run = open_run(config, cell, method, folder)
+    ratios, gold = run.ratios, run.gold
     metrics = evaluate_adjustments(
-        predict(network, made, pixels, samples.test),
+        run.scores(run.samples.test),
         gold.test,
-        predict(network, made, pixels, samples.validation),
-        samples.validation_weak,
-        sigma,
+        run.scores(run.samples.validation),
+        run.samples.validation_weak,
+        run.sigma,
         ratios,
     )
     distances = {
@@ -171,12 +189,12 @@ def adjust_run(config: Config, cell: Cell, method: str, folder: Path) -> None:
         "true": gold.ratios.tolist(),
     }
     content = {
-        "source": source.name,
+        "source": run.source.name,
         "adjustments": metrics,
         "ratios": distances,
         "seconds": time.perf_counter() - began,
     }
-    write_sealed(into / "metrics.json", content)
+    write_sealed(folder / f"train={method}" / "metrics.json", content)
 
 
 def time_epoch(config: Config, benchmark: str, arity: str, batch: int, out: Path) -> None:

@@ -22,6 +22,8 @@ FIGURES = (
     "lp_seconds_per_batch",
 )
 
+STUDIES = ("risk_bounds", "counterexample", "sensitivity", "carot_robustness", "order")
+
 # As the paper prints them.
 PRINTED = {
     "sl": "SL",

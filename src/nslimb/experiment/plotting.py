@@ -56,8 +56,9 @@ def panels(number: int, height: float = 2.1, columns: int = 3) -> tuple[Any, lis
     return figure, flat
 
 
-def legend_above(figure: Any, columns: int = 6) -> None:
-    """One legend for all panels, above them."""
+def legend_above(figure: Any) -> None:
+    """One legend for all panels, above them, as many entries in a row as fit."""
+    columns = max(2, int(figure.get_size_inches()[0] / 1.4))
     entries: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):

@@ -20,6 +20,8 @@ from nslimb.files import digest, read_sealed
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
 _PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
+# The UI then opens with the list of runs.
+_KIND = {"mlflow.experimentKind": "custom_model_development"}
 _ARTIFACTS = ("metrics.json", "history.csv", "run.yaml")
 # A run belongs to the fullest table that shows it.
 EXPERIMENTS = {"max": "max_full", "sum": "sum", "hwf": "hwf", "smallest_parent": "smallest_parent"}
@@ -79,9 +81,10 @@ def _experiment(store: Any, name: str, artifacts: Path) -> str:
     found = store.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
-    location = None if "MLFLOW_TRACKING_URI" in os.environ else (artifacts / name).resolve().as_uri()
+    served = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")  # then it is the server that keeps artifacts
+    location = None if served else (artifacts / name).resolve().as_uri()
     try:
-        return str(store.create_experiment(name, artifact_location=location))
+        return str(store.create_experiment(name, artifact_location=location, tags=_KIND))
     except MlflowException:  # another process was first
         return str(store.get_experiment_by_name(name).experiment_id)
 

@@ -1,6 +1,15 @@
 """The marginal r of the hidden labels, estimated from weak labels or from predictions."""
 
+from nslimb.marginals.bootstrap import Bootstrap, bootstrap_marginal
 from nslimb.marginals.estimate import AdamOptions, MarginalEstimate, NotIdentified, estimate_marginal
 from nslimb.marginals.window import SlidingWindow
 
-__all__ = ["AdamOptions", "MarginalEstimate", "NotIdentified", "SlidingWindow", "estimate_marginal"]
+__all__ = [
+    "AdamOptions",
+    "Bootstrap",
+    "MarginalEstimate",
+    "NotIdentified",
+    "SlidingWindow",
+    "bootstrap_marginal",
+    "estimate_marginal",
+]

@@ -7,17 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from nslimb.errors import InvalidInput
 from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.marginals.newton import Stops, climb
 from nslimb.sigma.component import Sigma
 
-# The barrier mu falls so low that it costs no more likelihood than this, in nats a sample and class.
-_FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03
-_DIFFERENCE = 1e-6
-_MAX_ITERATIONS = 500
 _MAX_ESCAPES = 5
 
 
@@ -75,7 +71,7 @@ def estimate_marginal(
     if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
     with torch.inference_mode(False), torch.enable_grad():
-        solved = _best_start(likelihood) if solver == "newton" else _adam(likelihood, adam)
+        solved = best_start(likelihood) if solver == "newton" else _adam(likelihood, adam)
         ratios, iterations, converged = solved
         flat = flat_directions(likelihood, ratios)
     weight = (flat**2).sum(axis=(0, 1))
@@ -126,33 +122,49 @@ def _tangent(likelihood: WeakLikelihood) -> FloatArray:
     return np.asarray(np.linalg.svd(rows)[2][len(rows) :].T)
 
 
-def _best_start(likelihood: WeakLikelihood) -> tuple[FloatArray, int, bool]:
+def best_start(likelihood: WeakLikelihood) -> tuple[FloatArray, int, bool]:
     """Newton from the uniform ratios, and from others where that is not good enough.
 
     A point where the likelihood still curves up in some direction (parity is symmetric at uniform ratios) is left to
     both sides. Where the fit is worse than chance allows, ratios that favour one class are tried too.
     """
-    best = _newton(likelihood, likelihood.uniform)
-    spent = best.iterations
+    uniform = likelihood.uniform
+    best = _climb(likelihood, uniform[None])
+    spent = int(best.iterations[0])
     for _ in range(_MAX_ESCAPES):
-        if best.upward is None:
+        if not best.curves_up[0]:
             break
-        moved = [_shifted(likelihood, best.ratios, sign * best.upward) for sign in (0.5, -0.5)]
-        others = [_newton(likelihood, start) for start in moved]
-        spent += sum(other.iterations for other in others)
-        best = max([best, *others], key=lambda stop: likelihood.value(stop.ratios) - 1e-9 * (stop.upward is not None))
-    seen = likelihood.shares[likelihood.shares > 0]
-    misfit = likelihood.samples * (float(seen @ np.log(seen)) - likelihood.value(best.ratios))
-    if misfit > len(likelihood.shares) / 2 + 3 * np.sqrt(len(likelihood.shares) / 2):
-        for group, label in np.argwhere(likelihood.possible):
-            start = likelihood.uniform
-            start[group] *= 0.5
-            start[group, label] += 0.5
-            other = _newton(likelihood, start)
-            spent += other.iterations
-            if likelihood.value(other.ratios) > likelihood.value(best.ratios) + 1e-9:
-                best = other
-    return best.ratios, spent, best.converged and best.upward is None
+        moved = [_shifted(likelihood, best.ratios[0], sign * best.upward[0]) for sign in (0.5, -0.5)]
+        others = _climb(likelihood, np.stack(moved))
+        spent += int(others.iterations.sum())
+        tried = Stops.joined([best, others])
+        best = tried.only(int(np.argmax(tried.values - 1e-9 * tried.curves_up)))
+    if misfit(likelihood.shares, likelihood.samples, best.values[0]) > chance(likelihood):
+        groups, labels = np.nonzero(likelihood.possible)
+        starts = np.repeat(uniform[None], len(groups), axis=0)
+        starts[np.arange(len(groups)), groups] *= 0.5
+        starts[np.arange(len(groups)), groups, labels] += 0.5
+        others = _climb(likelihood, starts)
+        spent += int(others.iterations.sum())
+        if others.values.max() > best.values[0] + 1e-9:
+            best = others.only(int(np.argmax(others.values)))
+    return best.ratios[0], spent, bool(best.converged[0] and not best.curves_up[0])
+
+
+def misfit(shares: FloatArray, samples: float, value: float) -> float:
+    """Half the deviance: what the best possible fit has above l(R), over all samples, in nats."""
+    seen = shares[shares > 0]
+    return samples * (float(seen @ np.log(seen)) - value)
+
+
+def chance(likelihood: WeakLikelihood) -> float:
+    """More misfit than chance allows where the model holds, by three deviations of a chi-squared."""
+    size = len(likelihood.shares)
+    return float(size / 2 + 3 * np.sqrt(size / 2))
+
+
+def _climb(likelihood: WeakLikelihood, starts: FloatArray) -> Stops:
+    return climb(likelihood, np.repeat(likelihood.shares[None], len(starts), axis=0), starts)
 
 
 def _shifted(likelihood: WeakLikelihood, ratios: FloatArray, relative: FloatArray) -> FloatArray:
@@ -160,83 +172,6 @@ def _shifted(likelihood: WeakLikelihood, ratios: FloatArray, relative: FloatArra
     moved = ratios.copy()
     moved[likelihood.possible] *= np.exp(relative / np.abs(relative).max())
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
-
-
-class _Stop(NamedTuple):
-    """Where a search ended, and a direction of relative changes in which the likelihood curves up, if there is one."""
-
-    ratios: FloatArray
-    iterations: int
-    converged: bool
-    upward: FloatArray | None
-
-
-def _newton(likelihood: WeakLikelihood, start: FloatArray) -> _Stop:
-    """Maximise l(R) + mu sum log R along falling mu by Newton steps in relative changes of R.
-
-    The gradient of l in log R is the expected counts N; with K their derivative, the curvature of l in relative
-    changes of R is K - diag(N). Nothing is divided by a ratio that goes to 0.
-    """
-    live = likelihood.possible.reshape(-1)
-    ratios, barrier = start, _FIRST_BARRIER
-    for iteration in range(1, _MAX_ITERATIONS + 1):
-        value, counts, derivative = _second_order(likelihood, ratios)
-        gradient = counts + barrier
-        curvature = np.diag(gradient) - derivative
-        change = _ascent(curvature, gradient, ratios, likelihood.possible, barrier)
-        gain = float(gradient @ change)
-        merit = value + barrier * np.log(ratios.reshape(-1)[live]).sum()
-        step = min(1.0, 0.95 / max(1e-300, float(-change.min())))
-        while step > 1e-10:
-            relative = np.zeros(start.size)
-            relative[live] = step * change
-            candidate = ratios * (1 + relative.reshape(ratios.shape))
-            found = likelihood.value(candidate) + barrier * np.log(candidate.reshape(-1)[live]).sum()
-            if found >= merit + 1e-4 * step * gain - 1e-15:
-                ratios = candidate
-                break
-            step *= 0.5
-        if gain < barrier or step <= 1e-10:
-            if barrier == _LAST_BARRIER:
-                return _Stop(ratios, iteration, gain < 1e-9, _upward(likelihood, ratios))
-            barrier = max(_LAST_BARRIER, _BARRIER_FACTOR * barrier)
-    return _Stop(ratios, _MAX_ITERATIONS, False, None)
-
-
-def _upward(likelihood: WeakLikelihood, ratios: FloatArray) -> FloatArray | None:
-    """The relative change along which the likelihood curves up most, or None at a maximum."""
-    _, counts, derivative = _second_order(likelihood, ratios)
-    basis = _keeping_sums(ratios, likelihood.possible)
-    values, vectors = np.linalg.eigh(basis.T @ (np.diag(counts) - derivative) @ basis)
-    return np.asarray(basis @ vectors[:, 0]) if len(values) and values[0] < -1e-4 else None
-
-
-def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_]) -> FloatArray:
-    """An orthonormal basis of the relative changes of the possible labels that keep every group's sum."""
-    groups = np.arange(len(ratios))
-    weights = np.stack([np.where(groups[:, None] == g, ratios, 0)[possible] for g in groups])
-    return np.asarray(np.linalg.svd(weights)[2][len(weights) :].T)
-
-
-def _second_order(likelihood: WeakLikelihood, ratios: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """l(R), its derivative N in log R and the derivative K of N, over the possible labels; one pass for all."""
-    live = np.flatnonzero(likelihood.possible)
-    nearby = np.repeat(ratios[None], len(live) + 1, axis=0)
-    nearby.reshape(len(nearby), -1)[np.arange(len(live)), live] *= np.exp(_DIFFERENCE)
-    values, counts = likelihood.value_and_counts(nearby)
-    flat = counts.reshape(len(nearby), -1)[:, live]
-    derivative = (flat[:-1] - flat[-1]) / _DIFFERENCE
-    return float(values[-1]), flat[-1], (derivative + derivative.T) / 2
-
-
-def _ascent(
-    curvature: FloatArray, gradient: FloatArray, ratios: FloatArray, possible: NDArray[np.bool_], floor: float
-) -> FloatArray:
-    """The Newton step within the changes that keep every group's sum; curvature of the wrong sign is turned round."""
-    basis = _keeping_sums(ratios, possible)
-    values, vectors = np.linalg.eigh(basis.T @ curvature @ basis)
-    inside = (vectors.T @ (basis.T @ gradient)) / np.maximum(np.abs(values), floor)
-    return np.asarray(basis @ (vectors @ inside))
 
 
 def _adam(likelihood: WeakLikelihood, options: AdamOptions) -> tuple[FloatArray, int, bool]:

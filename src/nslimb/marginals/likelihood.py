@@ -46,9 +46,11 @@ class WeakLikelihood:
 
     def value(self, ratios: FloatArray) -> float:
         """l(R)."""
-        seen = np.flatnonzero(self.shares)
-        log_psi = self.sigma.log_prob(self._log_scores(ratios[None]))[0].numpy()
-        return float(self.shares[seen] @ log_psi[seen])
+        return float(self.values(ratios[None], self.shares[None])[0])
+
+    def values(self, ratios: FloatArray, shares: FloatArray) -> FloatArray:
+        """l(R) [n] for each of the ratios [n, G, c], with shares p [n, S] of its own."""
+        return self._weighted(self._log_scores(ratios), shares).numpy()
 
     def log_psi_and_counts(self, ratios: FloatArray, weak: IntArray) -> tuple[FloatArray, FloatArray]:
         """For each weak index given, log Psi_j(R) [n] and E[positions of group g with label y | s_j] [n, G, c].
@@ -60,13 +62,19 @@ class WeakLikelihood:
         (posterior,) = torch.autograd.grad(chosen.sum(), scores)
         return chosen.detach().numpy(), self._by_group(posterior)
 
-    def value_and_counts(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """l(R) [n] and its derivative with respect to log R [n, G, c], the expected counts, for each of [n, G, c]."""
-        seen = torch.from_numpy(np.flatnonzero(self.shares))
+    def value_and_counts(self, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """l(R) [n] and its derivative in log R [n, G, c], the expected counts; for [n, G, c] and shares [n, S]."""
         scores = self._log_scores(ratios).requires_grad_()
-        values = self.sigma.log_prob(scores).index_select(1, seen) @ torch.from_numpy(self.shares)[seen]
+        values = self._weighted(scores, shares)
         (counts,) = torch.autograd.grad(values.sum(), scores)
         return values.detach().numpy(), self._by_group(counts)
+
+    def _weighted(self, scores: torch.Tensor, shares: FloatArray) -> torch.Tensor:
+        """sum_j p_j log Psi_j over the weak labels that were seen: those of probability 0 count for nothing there."""
+        seen = np.flatnonzero(shares.any(axis=0))
+        log_psi = self.sigma.log_prob(scores).index_select(1, torch.from_numpy(seen))
+        weights = torch.from_numpy(shares[:, seen])
+        return torch.where(weights > 0, weights * log_psi, 0.0).sum(dim=1)
 
     def _by_group(self, by_position: torch.Tensor) -> FloatArray:
         """Sum [n, M, c] over the positions of each group."""
@@ -76,6 +84,18 @@ class WeakLikelihood:
     def _log_scores(self, ratios: FloatArray) -> torch.Tensor:
         with np.errstate(divide="ignore"):
             return torch.from_numpy(np.log(ratios[:, self.positions]))
+
+
+def groups_by_accepted(sigma: Sigma) -> list[int] | None:
+    """Groups of the positions that accept the same labels (HWF: digits and operators); None where all do.
+
+    >>> from nslimb.sigma import formula, maximum
+    >>> groups_by_accepted(formula(5)), groups_by_accepted(maximum(3))
+    ([0, 1, 0, 1, 0], None)
+    """
+    index: dict[bytes, int] = {}
+    groups = [index.setdefault(row.tobytes(), len(index)) for row in sigma.accepted]
+    return groups if len(index) > 1 else None
 
 
 def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:

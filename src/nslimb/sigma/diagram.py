@@ -27,6 +27,8 @@ IntArray = NDArray[np.int64]
 
 DEAD = -1
 MAX_STATES = 1_000_000
+# States times classes of one layer: 400 MB as a table of targets.
+_MAX_EDGES = 50_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,11 @@ def compile_steps(
     layers: list[IntArray] = []
     for _ in range(arity):
         index: dict[Hashable, int] = {}
+        if len(states) * num_classes > _MAX_EDGES:
+            raise TooLarge(
+                f"from_steps: {len(states)} states times {num_classes} classes after {len(layers)} of {arity} labels "
+                f"are more than {_MAX_EDGES} edges; let step forget what no longer matters"
+            )
         targets = np.full((len(states), num_classes), DEAD, dtype=np.int64)
         for row, state in enumerate(states):
             for label in range(num_classes):

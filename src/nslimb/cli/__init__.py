@@ -1,0 +1,37 @@
+"""The ``nslimb`` command: a module for each of its commands. Heavy imports wait until a command needs them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import nslimb
+from nslimb.cli import adjust, data, diagnose, estimate, study
+
+app = typer.Typer(
+    help="Find, measure and cure learning imbalances in neurosymbolic learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(data.app, name="data")
+app.command("diagnose")(diagnose.command)
+app.command("estimate")(estimate.command)
+app.command("adjust")(adjust.command)
+app.command("study")(study.command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nslimb {nslimb.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Find, measure and cure learning imbalances in neurosymbolic learning."""

@@ -1,0 +1,143 @@
+"""``nslimb diagnose``: what sigma hides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nslimb.cli.messages import told_plainly
+from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nslimb.diagnosis import Diagnosis
+
+
+def command(
+    sigma: SigmaArgument,
+    arity: ArityOption = None,
+    classes: ClassesOption = None,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Number of weak samples, to say how many of each to expect.")
+    ] = 3000,
+    ratios: Annotated[
+        Path | None, typer.Option(help="Ratios of the hidden labels in a .csv or .json file (uniform if not given).")
+    ] = None,
+    risk: Annotated[
+        list[float] | None, typer.Option(help="A partial risk for the bounds; may be repeated (0.01, 0.05, 0.1).")
+    ] = None,
+    thorough: Annotated[
+        bool,
+        typer.Option("--thorough", help="Search bounds for large sigma too, and certify them where possible (slow)."),
+    ] = False,
+    left_to_right: LeftToRightOption = False,
+    rows: Annotated[int, typer.Option(min=1, help="Show at most this many weak labels.")] = 40,
+    plot: Annotated[Path | None, typer.Option(help="Draw it into this .png, .svg or .pdf file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show what sigma hides: how often each weak label occurs, and which classes it will make hard to learn."""
+    import json
+
+    from nslimb.cli.plots import check_plot
+
+    with told_plainly():
+        check_plot(plot)
+        built = build_sigma(sigma, arity, classes, left_to_right)
+        from nslimb.diagnosis import diagnose
+        from nslimb.exchange.ratios import read_ratios
+
+        given = None if ratios is None else read_ratios(ratios)
+        found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), thorough=thorough)
+        if plot is not None:
+            _draw(plot, found)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=1))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    _print_weak_labels(console, found, rows)
+    _print_classes(console, found)
+    for sentence in found.summary:
+        console.print(f"- {sentence}")
+    for note in found.notes:
+        console.print(f"({note})")
+
+
+def _print_weak_labels(console: Console, found: Diagnosis, rows: int) -> None:
+    from rich.table import Table
+
+    from nslimb.summary import short
+
+    table = Table(title=found.sigma, title_justify="left")
+    table.add_column("weak label")
+    for column in ("label vectors", "probability", f"expected in {found.samples}"):
+        table.add_column(column, justify="right")
+    listed = zip(found.weak_labels, found.preimage_sizes, found.probabilities, found.expected, strict=True)
+    for label, size, probability, expected in list(listed)[:rows]:
+        table.add_row(str(label), short(size), f"{probability:.3g}", f"{expected:,.1f}")
+    console.print(table)
+    if len(found.weak_labels) > rows:
+        console.print(f"{len(found.weak_labels) - rows} more weak labels; --rows shows more")
+    valid = short(sum(found.preimage_sizes))
+    console.print(f"{valid} valid label vectors, {found.states:,} states in the diagram")
+
+
+def _print_classes(console: Console, found: Diagnosis) -> None:
+    from rich.table import Table
+
+    table = Table(title="classes: how often proven to be there or seen alone, and the worst risk", title_justify="left")
+    table.add_column("class")
+    for column in ("ratio", "proven", "alone"):
+        table.add_column(column, justify="right")
+    bounds = found.bounds
+    if bounds is not None:
+        for risk in found.partial_risks:
+            table.add_column(f"risk at {risk:g}", justify="right")
+    for label, name in enumerate(found.classes):
+        shares = (found.ratios[label], found.proven[label], found.alone[label])
+        worst = [] if bounds is None else [f"{value:.3f}" for value in bounds.upper[:, label]]
+        table.add_row(name, *(f"{share:.3g}" for share in shares), *worst)
+    console.print(table)
+
+
+def _draw(path: Path, found: Diagnosis) -> None:
+    import numpy as np
+
+    from nslimb.cli.plots import BLUE, GREEN, GREY, ORANGE, name_classes, plotted
+
+    place = np.arange(len(found.classes))
+    with plotted(
+        path, columns=2 if found.bounds is None else 3, size=(6.4 if found.bounds is None else 9.6, 2.9)
+    ) as axes:
+        weak, seen, *risks = axes[0]
+        weak.bar(
+            range(len(found.weak_labels)), found.expected, width=0.8 if len(found.weak_labels) < 60 else 1.0, color=BLUE
+        )
+        weak.set(xlabel="weak label", ylabel=f"expected among {found.samples:,} samples", yscale="log")
+        weak.axhline(1, color=GREY, linewidth=0.8, linestyle="--")
+        labels = [str(label) for label in found.weak_labels]
+        if len(labels) <= 20:
+            name_classes(weak, tuple(labels))
+        else:
+            shown = np.linspace(0, len(labels) - 1, 8).round().astype(int)
+            weak.set_xticks(shown, [labels[i] for i in shown], rotation=45 if max(map(len, labels)) > 4 else 0)
+        weak.set_title("weak labels (dashed: a single one)")
+        seen.bar(place - 0.2, 100 * found.proven, width=0.4, color=BLUE, label="proven to be there")
+        seen.bar(place + 0.2, 100 * found.alone, width=0.4, color=ORANGE, label="seen alone")
+        seen.set(xlabel="class", ylabel="samples (%)", title="what weak labels prove")
+        seen.set_ylim(top=1.35 * max(1e-9, 100 * max(found.proven.max(), found.alone.max())))
+        seen.legend(loc="upper left", fontsize=7)
+        name_classes(seen, found.classes)
+        for axis in risks:
+            markers = zip(found.partial_risks, found.bounds.upper, strict=True)  # type: ignore[union-attr]
+            for (risk, upper), colour, marker in zip(markers, (BLUE, ORANGE, GREEN) * 9, "osD^v<>ph" * 3, strict=False):
+                axis.plot(
+                    place, 100 * upper, color=colour, marker=marker, markersize=3.5, linewidth=1, label=f"{risk:g}"
+                )
+            axis.set(xlabel="class", ylabel="largest class risk (%)", ylim=(-4, 104), title="risk bounds")
+            axis.legend(title="partial risk", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+            name_classes(axis, found.classes)

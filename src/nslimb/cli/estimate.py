@@ -1,0 +1,152 @@
+"""``nslimb estimate``: the ratios of the hidden labels from weak labels in a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nslimb.cli.messages import told_plainly
+from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+
+if TYPE_CHECKING:
+    from nslimb import Sigma
+    from nslimb.marginals import Bootstrap
+
+
+def command(
+    sigma: SigmaArgument,
+    labels: Annotated[Path, typer.Argument(help="A CSV file with a weak label in each row.")],
+    column: Annotated[str, typer.Option(help="The column that holds the weak labels.")] = "weak",
+    arity: ArityOption = None,
+    classes: ClassesOption = None,
+    left_to_right: LeftToRightOption = False,
+    out: Annotated[Path | None, typer.Option(help="Write the ratios to this .csv or .json file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw the ratios into this .png, .svg or .pdf file.")] = None,
+    bootstrap: Annotated[int, typer.Option(min=10, help="Number of bootstrap samples behind the intervals.")] = 200,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals."""
+    import json
+
+    from nslimb.cli.plots import check_plot
+
+    with told_plainly():
+        check_plot(plot)
+        built = build_sigma(sigma, arity, classes, left_to_right)
+        from nslimb.errors import InvalidInput
+        from nslimb.exchange.ratios import describe, write_ratios
+        from nslimb.exchange.weak import encode_texts, read_column
+        from nslimb.marginals import bootstrap_marginal
+        from nslimb.marginals.likelihood import groups_by_accepted
+
+        if out is not None and out.suffix not in (".csv", ".json"):
+            raise InvalidInput("--out", "a file that ends in .csv or .json", repr(str(out)))
+        weak = encode_texts(read_column(labels, column), built, labels)
+        with _bar(bootstrap) as progress:
+            found = bootstrap_marginal(
+                weak,
+                built,
+                groups_by_accepted(built),
+                resamples=bootstrap,
+                level=level,
+                seed=seed,
+                progress=progress,
+            )
+        if out is not None:
+            write_ratios(out, found, built, len(weak))
+        if plot is not None:
+            _draw(plot, found, built, len(weak))
+    if as_json:
+        typer.echo(json.dumps(describe(found, built, len(weak)), indent=1))
+    else:
+        _print(found, built, len(weak))
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("bootstrap", total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _groups(sigma: Sigma) -> list[tuple[str, int]]:
+    """What to call each group of positions, and one position of it."""
+    from nslimb.marginals.likelihood import groups_by_accepted
+
+    groups = groups_by_accepted(sigma)
+    if groups is None:
+        return [("", 0)]
+    members = [[i for i, group in enumerate(groups) if group == g] for g in range(max(groups) + 1)]
+    return [(f"position {', '.join(str(i + 1) for i in inside)}", inside[0]) for inside in members]
+
+
+def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from nslimb.exchange.ratios import class_names
+
+    console = Console()
+    console.print(f"hidden ratios from {samples:,} weak labels of {sigma!r}", highlight=False)
+    ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
+    for title, position in _groups(sigma):
+        table = Table(title=title or None, title_justify="left")
+        table.add_column("class")
+        for column in ("ratio", f"{found.level:.0%} interval"):
+            table.add_column(column, justify="right")
+        table.add_column("")
+        table.add_column("")
+        for label, name in enumerate(class_names(sigma)):
+            if sigma.accepted[position, label]:
+                ratio = ratios[position, label]
+                interval = f"{lower[position, label]:.4f} to {upper[position, label]:.4f}"
+                mark = "" if found.identified[label] else "open"
+                table.add_row(name, f"{ratio:.4f}", interval, mark, "█" * round(30 * ratio))
+        console.print(table)
+    if not found.identified.all():
+        console.print(
+            "open: the weak labels do not tell these classes apart; of the ratios that fit as well, the most even are "
+            "shown"
+        )
+    if not found.estimate.converged:
+        console.print("The solver has not converged: the ratios are not the most likely ones.")
+
+
+def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
+    import numpy as np
+
+    from nslimb.cli.plots import BLUE, name_classes, plotted
+    from nslimb.exchange.ratios import class_names
+
+    groups = _groups(sigma)
+    ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
+    with plotted(path, rows=len(groups), size=(5.0, 2.6 * len(groups))) as axes:
+        for axis, (title, position) in zip(axes[:, 0], groups, strict=True):
+            shown = np.flatnonzero(sigma.accepted[position])
+            known = found.identified[shown]
+            value, low, high = (part[position, shown] for part in (ratios, lower, upper))
+            place = np.arange(len(shown))
+            axis.bar(place[known], value[known], color=BLUE, width=0.7)
+            # A percentile interval need not hold the estimate itself.
+            spread = np.maximum(0, [value - low, high - value])
+            axis.errorbar(place, value, spread, fmt="none", color="black", capsize=2.5, linewidth=0.9)
+            if not known.all():
+                bars = {"color": "white", "edgecolor": BLUE, "hatch": "////", "width": 0.7}
+                axis.bar(place[~known], value[~known], label="open: not told apart", **bars)
+                axis.set_ylim(top=1.25 * high.max())
+                axis.legend(loc="upper right")
+            name_classes(axis, tuple(class_names(sigma)[label] for label in shown))
+            about = f"{samples:,} weak labels, {found.level:.0%} intervals"
+            axis.set(xlabel="class", ylabel="estimated ratio", title=about if not title else f"{title}: {about}")

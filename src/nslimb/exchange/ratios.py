@@ -1,0 +1,98 @@
+"""Ratios of the hidden labels as CSV or JSON: written with their intervals, read to adjust scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nslimb.checks import check_ratios
+from nslimb.errors import DataError, InvalidInput
+from nslimb.exchange.weak import readable_csv
+from nslimb.files import read_json, write_json, write_text
+from nslimb.marginals.bootstrap import Bootstrap
+from nslimb.marginals.likelihood import FloatArray
+from nslimb.sigma.component import Sigma
+from nslimb.sigma.library import FORMULA_CLASSES
+
+
+def class_names(sigma: Sigma) -> tuple[str, ...]:
+    """What the classes are called: their names where sigma has some, else their numbers."""
+    if sigma.name == "formula":
+        return FORMULA_CLASSES
+    return tuple(map(str, sigma.options.get("classes", range(sigma.num_classes))))
+
+
+def describe(found: Bootstrap, sigma: Sigma, samples: int) -> dict[str, Any]:
+    """The whole result as plain values; ratios [c], or [M, c] where positions differ."""
+    return {
+        "sigma": repr(sigma),
+        "samples": samples,
+        "classes": list(class_names(sigma)),
+        "ratios": found.estimate.ratios.tolist(),
+        "lower": found.lower.tolist(),
+        "upper": found.upper.tolist(),
+        "level": found.level,
+        "resamples": len(found.replicates),
+        "log_likelihood": found.estimate.log_likelihood,
+        "converged": found.estimate.converged,
+        "not_identified": list(found.estimate.flat_classes),
+    }
+
+
+def write_ratios(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
+    """``describe`` as .json, or a row for each position (``all`` where they share ratios) and class as .csv."""
+    content = describe(found, sigma, samples)
+    if path.suffix == ".json":
+        write_json(path, content)
+        return
+    if path.suffix != ".csv":
+        raise InvalidInput("--out", "a file that ends in .csv or .json", repr(str(path)))
+    columns = [np.atleast_2d(content[key]) for key in ("ratios", "lower", "upper")]
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["position", "class", "ratio", "lower", "upper", "identified"])
+    for position in range(len(columns[0])):
+        for label, name in enumerate(content["classes"]):
+            numbers = (f"{column[position, label]:.9g}" for column in columns)
+            place = "all" if len(columns[0]) == 1 else position + 1
+            table.writerow([place, name, *numbers, "yes" if found.identified[label] else "no"])
+    write_text(path, text.getvalue())
+
+
+def read_ratios(path: Path) -> FloatArray:
+    """Ratios [c] from a file that ``write_ratios`` or the workflow (``marginals.json``) wrote.
+
+    A CSV file needs a column ``ratio``, a row for each class in order; JSON a list ``ratios``, or is itself one. Where
+    positions have ratios of their own, the mean over positions, as of an instance whose position is not known.
+    """
+    if path.suffix == ".json":
+        content = read_json(path)
+        values = content.get("ratios") if isinstance(content, dict) else content
+    elif path.suffix == ".csv":
+        values = _from_csv(path)
+    else:
+        raise InvalidInput("--ratios", "a file that ends in .csv or .json", repr(str(path)))
+    try:
+        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        return check_ratios(table.mean(axis=0), None, table.shape[1])
+    except (InvalidInput, TypeError, ValueError) as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _from_csv(path: Path) -> list[list[float]]:
+    by_position: dict[str, list[float]] = {}
+    with readable_csv(path) as rows:
+        header = next(rows, [])
+        if "ratio" not in header:
+            raise DataError(f"{path}: has no column 'ratio'; it has {', '.join(map(repr, header)) or 'none'}")
+        for number, row in enumerate((row for row in rows if row), start=1):
+            entry = dict(zip(header, row, strict=False))
+            try:
+                by_position.setdefault(entry.get("position", "all"), []).append(float(entry["ratio"]))
+            except (KeyError, ValueError) as error:
+                raise DataError(f"{path}: row {number} has no ratio that is a number: {row}") from error
+    return list(by_position.values())

@@ -1,0 +1,145 @@
+"""How sure Algorithm 1 is: bootstrap intervals for the ratios of the hidden labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nslimb.checks import check_count
+from nslimb.errors import InvalidInput
+from nslimb.marginals.estimate import (
+    MarginalEstimate,
+    NotIdentified,
+    best_start,
+    chance,
+    estimate_marginal,
+    misfit,
+)
+from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.marginals.newton import climb, rows_at_once
+from nslimb.marginals.profile import likelihood_interval
+from nslimb.seeds import numpy_generator
+from nslimb.sigma.component import Sigma
+
+# Few enough that a progress bar moves, enough to share a pass.
+_ROWS = 50
+_AT_THE_EDGE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """The estimate with an interval for each ratio, [c], or [M, c] where positions were grouped."""
+
+    estimate: MarginalEstimate
+    level: float
+    lower: FloatArray
+    upper: FloatArray
+    identified: NDArray[np.bool_]  # [c]: False for the classes that the weak labels leave open
+    replicates: FloatArray  # [resamples, ...], the estimates from resampled weak labels
+
+
+def bootstrap_marginal(
+    weak: Any,
+    sigma: Sigma,
+    groups: Any = None,
+    *,
+    counts: bool = False,
+    resamples: int = 200,
+    level: float = 0.95,
+    seed: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Bootstrap:
+    """Percentile intervals: Algorithm 1 again on resampled weak labels, all of them in batched passes.
+
+    ``weak``, ``groups`` and ``counts`` as in :func:`nslimb.estimate_marginal`. Resampling m weak labels with
+    replacement is drawing their counts from a multinomial with the observed shares. The interval of a class is between
+    the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is called with the
+    number of estimates that are done.
+
+    A bootstrap knows nothing of weak labels that happen not to be in the data. So where some class's quantiles touch 0
+    or 1, or the weak labels leave it open (``estimate.flat_classes``), the intervals also take in those of the
+    likelihood ratio (:func:`nslimb.marginals.profile.likelihood_interval`).
+
+    >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
+    >>> found.estimate.ratios.numpy().round(2), found.lower.round(2), found.upper.round(2)
+    (array([0.32, 0.32, 0.37]), array([0.29, 0.29, 0.35]), array([0.35, 0.35, 0.39]))
+    """
+    check_count("resamples", resamples)
+    if not 0 < level < 1:
+        raise InvalidInput("level", "a number between 0 and 1", level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotIdentified)  # it is in the result
+        estimate = estimate_marginal(weak, sigma, groups, counts=counts)
+    likelihood = WeakLikelihood.from_weak(weak, sigma, groups, counts)
+    if likelihood.samples > 1e15 or likelihood.samples % 1:
+        raise InvalidInput("weak", "whole counts, to draw as many weak labels again", f"{likelihood.samples} in all")
+    samples = int(likelihood.samples)
+    drawn = numpy_generator(seed, "bootstrap").multinomial(samples, likelihood.shares, size=resamples) / samples
+    first = _grouped(likelihood, estimate)
+    rows = min(_ROWS, rows_at_once(likelihood))
+    parts = []
+    with torch.inference_mode(False), torch.enable_grad():
+        for i in range(0, resamples, rows):
+            parts.append(_estimates(likelihood, drawn[i : i + rows], first))
+            if progress is not None:
+                progress(min(i + rows, resamples))
+    found = np.concatenate(parts)
+    identified = np.ones(sigma.num_classes, dtype=bool)
+    identified[list(estimate.flat_classes)] = False
+    lower, upper = _intervals(likelihood, first, found, identified, level)
+    return Bootstrap(
+        estimate=estimate,
+        level=level,
+        lower=lower[0] if groups is None else lower[likelihood.positions],
+        upper=upper[0] if groups is None else upper[likelihood.positions],
+        identified=identified,
+        replicates=found[:, 0] if groups is None else found[:, likelihood.positions],
+    )
+
+
+def _intervals(
+    likelihood: WeakLikelihood, first: FloatArray, found: FloatArray, identified: NDArray[np.bool_], level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Both ends [G, c] from the estimates ``found`` [n, G, c] of the resamples."""
+    lower, upper = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    doubtful = likelihood.possible & (~identified | (lower < _AT_THE_EDGE) | (upper > 1 - _AT_THE_EDGE))
+    # What is missing from one class has gone to its neighbours, so that theirs are too short as well.
+    doubtful = likelihood.possible & doubtful.any(axis=1, keepdims=True)
+    with torch.inference_mode(False), torch.enable_grad():
+        low, high = likelihood_interval(likelihood, first, doubtful, level) if doubtful.any() else (lower, upper)
+    return np.where(doubtful, np.minimum(lower, low), lower), np.where(doubtful, np.maximum(upper, high), upper)
+
+
+def _grouped(likelihood: WeakLikelihood, estimate: MarginalEstimate) -> FloatArray:
+    """The estimate by group, [G, c]."""
+    ratios = estimate.ratios.numpy().reshape(-1, likelihood.possible.shape[1])
+    groups = len(likelihood.possible)
+    return ratios if len(ratios) == groups else ratios[[list(likelihood.positions).index(g) for g in range(groups)]]
+
+
+def _estimates(likelihood: WeakLikelihood, shares: FloatArray, first: FloatArray) -> FloatArray:
+    """Algorithm 1 for each of the shares [n, S]: ratios [n, G, c].
+
+    From uniform ratios; where that fits worse than chance allows, from halfway to the estimate ``first`` of the whole
+    data too, which has been through the search for starts; where it ends at a saddle, by that search itself.
+    """
+    uniform = likelihood.uniform
+    stops = climb(likelihood, shares, np.repeat(uniform[None], len(shares), axis=0))
+    ratios = stops.ratios
+    worse = np.array([misfit(p, likelihood.samples, v) for p, v in zip(shares, stops.values, strict=True)])
+    again = np.flatnonzero((worse > chance(likelihood)) & ~stops.curves_up)
+    if len(again):
+        start = (uniform + first) / 2
+        others = climb(likelihood, shares[again], np.repeat(start[None], len(again), axis=0))
+        better = others.values > stops.values[again] + 1e-9
+        ratios[again[better]] = others.ratios[better]
+    for i in np.flatnonzero(stops.curves_up):
+        one = WeakLikelihood(likelihood.sigma, shares[i], likelihood.samples, likelihood.positions, likelihood.possible)
+        ratios[i] = best_start(one)[0]
+    return ratios

@@ -1,0 +1,141 @@
+"""A diagnosis in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from nslimb.diagnosis import Diagnosis
+    from nslimb.marginals.likelihood import FloatArray
+
+_SHOWN = 3
+
+
+def summarise(found: Diagnosis) -> Diagnosis:
+    """The same with its ``summary``."""
+    sentences = [_rarest(found), *_seen(found), _ambiguity(found), *_identifiable(found), *_risks(found)]
+    return replace(found, summary=tuple(sentences))
+
+
+def percent(share: float) -> str:
+    """Two digits that count.
+
+    >>> percent(0.001), percent(0.2713), percent(0.99999)
+    ('0.1 %', '27 %', '100 %')
+    """
+    return f"{100 * share:.2g} %" if 100 * share < 99.5 else "100 %"
+
+
+def number(expected: float) -> str:
+    """A number of samples to expect.
+
+    >>> number(2999.6), number(3.04), number(0.3)
+    ('3,000', '3', '0.3')
+    """
+    return f"{expected:,.0f}" if expected >= 1 else f"{expected:.2g}"
+
+
+def short(count: int) -> str:
+    """All digits of a number that has few, else its magnitude.
+
+    >>> short(1234), short(10**5000)
+    ('1,234', '1.00e5000')
+    """
+    if count < 10**15:
+        return f"{count:,}"
+    exponent = math.log10(count)
+    return f"{10 ** (exponent % 1):.2f}e{int(exponent)}"
+
+
+def names(classes: Sequence[str]) -> str:
+    """Up to eight names as words.
+
+    >>> names(["0"]), names(["0", "1", "2"])
+    ('class 0', 'classes 0, 1 and 2')
+    """
+    if len(classes) == 1:
+        return f"class {classes[0]}"
+    if len(classes) > 8:
+        return f"{len(classes)} classes ({', '.join(classes[:7])}, ...)"
+    return f"classes {', '.join(classes[:-1])} and {classes[-1]}"
+
+
+def _rarest(found: Diagnosis) -> str:
+    rarest = int(np.argmin(found.probabilities))
+    share = found.probabilities[rarest]
+    return (
+        f"of {len(found.weak_labels):,} weak labels the rarest, {found.weak_labels[rarest]}, makes up {percent(share)} "
+        f"of samples: {number(found.expected[rarest])} of {found.samples:,}"
+    )
+
+
+def _seen(found: Diagnosis) -> list[str]:
+    """How often the weak label gives a class away, for the classes where that is rarest, and where it never happens."""
+    never = [name for name, share in zip(found.classes, found.proven, strict=True) if share == 0]
+    seen = np.flatnonzero(found.proven)
+    sentences = []
+    for label in seen[np.argsort(found.proven[seen], kind="stable")][:_SHOWN]:
+        alone, proven = found.alone[label], found.proven[label]
+        often = (
+            f"is seen alone in {percent(alone)} of samples ({number(alone * found.samples)} of {found.samples:,})"
+            if alone > 0
+            else "is never seen alone"
+        )
+        sentences.append(
+            f"class {found.classes[label]} {often}; the weak label proves it to be there in {percent(proven)}"
+        )
+    if never:
+        sentences.append(f"no weak label proves {names(never)} to be there")
+    return sentences
+
+
+def _ambiguity(found: Diagnosis) -> str:
+    if found.m_unambiguous:
+        return "sigma is M-unambiguous: a classifier whose weak labels are all right is right on every class"
+    return (
+        "sigma is not M-unambiguous: samples of one class only do not tell all classes apart, so that right weak "
+        "labels need not mean right classes"
+    )
+
+
+def _identifiable(found: Diagnosis) -> list[str]:
+    known = found.identifiability
+    if known is None:
+        return []
+    if known.twin is not None:
+        return [
+            "the hidden ratios cannot be told from weak labels: "
+            f"{_vector(found.ratios)} and {_vector(known.twin)} give the same weak labels equally often"
+        ]
+    of = len(found.classes) - 1
+    if known.locally_identifiable:
+        return [f"the hidden ratios can be estimated from weak labels (rank {known.rank} of {of}; no twin was found)"]
+    return [f"some changes of the hidden ratios do not show in the weak labels (rank {known.rank} of {of})"]
+
+
+def _risks(found: Diagnosis) -> list[str]:
+    bounds = found.bounds
+    if bounds is None:
+        return []
+    sentences = []
+    for risk, upper in zip(found.partial_risks, bounds.upper, strict=True):
+        free = [found.classes[label] for label in np.flatnonzero(upper > 0.995)]
+        worst, best = int(np.argmax(upper)), int(np.argmin(upper))
+        alike = upper[best] > upper[worst] - 0.005
+        who = "every class" if alike else names(free) if free else f"class {found.classes[worst]}"
+        much = "always" if free else f"in up to {percent(upper[worst])} of cases"
+        told = f"with {percent(risk)} of weak labels wrong, {who} may still be wrong {much}"
+        if not alike:
+            told += f", class {found.classes[best]} in up to {percent(upper[best])}"
+        sentences.append(told)
+    return sentences
+
+
+def _vector(ratios: FloatArray) -> str:
+    shown = ", ".join(f"{ratio:.3f}" for ratio in ratios[:5])
+    return f"({shown}{', ...' if len(ratios) > 5 else ''})"

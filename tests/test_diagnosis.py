@@ -1,0 +1,144 @@
+"""The diagnosis against listing all label vectors, and its words."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nslimb
+from nslimb import Sigma, diagnosis
+from nslimb.errors import InvalidInput, TooLarge
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_against_listing(data: st.DataObject) -> None:
+    sigma = data.draw(oracles.tables(max_arity=3, max_classes=4))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    ratios = rng.dirichlet(np.full(sigma.num_classes, 3.0)) * 0.99 + 0.01 / sigma.num_classes
+    found = nslimb.diagnose(sigma, ratios, samples=500, partial_risks=[0.1])
+    vectors, table = oracles.all_vectors(sigma), oracles.weak_table(sigma)
+    valid = table >= 0
+    joint = ratios[vectors].prod(axis=1)
+    weak = np.bincount(table[valid], weights=joint[valid], minlength=len(sigma.weak_labels)) / joint[valid].sum()
+    np.testing.assert_allclose(found.probabilities, weak, atol=1e-12)
+    np.testing.assert_allclose(found.expected, 500 * weak, atol=1e-9)
+    assert Counter(table[valid].tolist()) == Counter(dict(enumerate(found.preimage_sizes)))
+    for label in range(sigma.num_classes):
+        has = (vectors == label).any(axis=1)
+        only = (vectors == label).all(axis=1)
+        every = range(len(sigma.weak_labels))
+        proven = sum(weak[s] for s in every if has[table == s].all())
+        alone = sum(weak[s] for s in every if only[table == s].all())
+        assert found.proven[label] == pytest.approx(proven, abs=1e-12)
+        assert found.alone[label] == pytest.approx(alone, abs=1e-12)
+    diagonal = [table[(vectors == label).all(axis=1)][0] for label in range(sigma.num_classes)]
+    assert found.m_unambiguous == (min(diagonal) >= 0 and len(set(diagonal)) == sigma.num_classes)
+    assert (found.bounds is None) == (sigma.arity == 1)
+    json.dumps(found.as_dict())
+
+
+def test_max_3_in_words() -> None:
+    found = nslimb.diagnose(nslimb.sigma.maximum(3))
+    assert found.summary[:2] == (
+        "of 10 weak labels the rarest, 0, makes up 0.1 % of samples: 3 of 3,000",
+        "class 0 is seen alone in 0.1 % of samples (3 of 3,000); the weak label proves it to be there in 0.1 %",
+    )
+    text = " ".join(found.summary)
+    assert "class 1 is never seen alone" in text
+    assert "sigma is M-unambiguous" in text
+    assert "rank 9 of 9" in text
+    assert "with 1 % of weak labels wrong, classes 0, 1 and 2 may still be wrong always, class 9 in up to 4.1 %" in text
+
+
+def test_the_bounds_are_the_theorys() -> None:
+    sigma = nslimb.sigma.maximum(2)
+    found = nslimb.diagnose(sigma, partial_risks=[0.01, 0.05])
+    expected = nslimb.class_risk_bounds(sigma, np.full(10, 0.1), [0.01, 0.05], certify=False)
+    assert found.bounds is not None
+    np.testing.assert_array_equal(found.bounds.upper, expected.upper)
+    assert any("not proven" in note or "proven where" in note for note in found.notes)
+    thorough = nslimb.diagnose(sigma, partial_risks=[0.01], thorough=True)
+    assert thorough.bounds is not None
+    assert (thorough.bounds.status == "certified").all()
+    assert thorough.notes == ()
+
+
+def test_the_counterexample_has_a_twin() -> None:
+    found = nslimb.diagnose(nslimb.sigma.counterexample(), [0.5, 0.5])
+    assert found.identifiability is not None
+    twin = found.identifiability.twin
+    assert twin is not None
+    t = np.array([0.5, twin[1]])
+    values = t**4 + 6 * t**2 * (1 - t) ** 2 + 4 * t * (1 - t) ** 3
+    assert values[0] == pytest.approx(values[1], abs=1e-10)
+    assert abs(t[1] - t[0]) > 0.1
+    assert "(0.500, 0.500) and (0.695, 0.305) give the same weak labels" in " ".join(found.summary)
+
+
+def test_classes_that_cannot_be_told_apart_are_named() -> None:
+    sigma = Sigma.from_function(lambda y: sum(label >= 1 for label in y), num_classes=3, arity=2)
+    text = " ".join(nslimb.diagnose(sigma).summary)
+    assert "sigma is not M-unambiguous" in text
+    assert "no weak label proves classes 1 and 2 to be there" in text
+    assert "the hidden ratios cannot be told from weak labels" in text
+
+
+def test_large_sigmas_leave_out_what_is_slow_and_say_so() -> None:
+    found = nslimb.diagnose(nslimb.sigma.maximum(200))
+    assert found.bounds is None
+    assert found.identifiability is None
+    assert len(found.notes) == 2
+    assert found.probabilities.sum() == pytest.approx(1)
+    json.dumps(nslimb.diagnose(nslimb.sigma.maximum(5000)).as_dict())  # integers of 5,000 digits
+
+
+def test_one_label_has_no_bounds() -> None:
+    found = nslimb.diagnose(Sigma.from_function(lambda y: y[0] // 2, num_classes=4, arity=1))
+    assert found.bounds is None
+    assert "arity 1" in " ".join(found.notes)
+
+
+def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnosis, "_MAX_EDGES", 100)
+    with pytest.raises(TooLarge, match=r"has 110 edges, more than the 100 that a pass over them may hold in memory"):
+        nslimb.diagnose(nslimb.sigma.maximum(2))
+
+
+def test_passes_are_cut_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = nslimb.diagnose(nslimb.sigma.total(3))
+    monkeypatch.setattr(diagnosis, "_MAX_CELLS", 1)
+    cut = nslimb.diagnose(nslimb.sigma.total(3))
+    np.testing.assert_array_equal(whole.proven, cut.proven)
+    assert cut.identifiability is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sigma": max}, "sigma"),
+        ({"ratios": [0.5, 0.5, 0.0]}, "ratios"),
+        ({"ratios": [0.5, 0.5]}, "ratios"),
+        ({"samples": 0}, "samples"),
+        ({"partial_risks": [1.5]}, "partial_risks"),
+    ],
+)
+def test_bad_input(options: dict[str, object], message: str) -> None:
+    given: dict[str, object] = {"sigma": nslimb.sigma.maximum(2, num_classes=3)}
+    with pytest.raises(InvalidInput, match=message):
+        nslimb.diagnose(**(given | options))  # type: ignore[arg-type]
+
+
+def test_max_5_takes_seconds() -> None:
+    nslimb.diagnose(nslimb.sigma.maximum(2))  # imports
+    began = time.process_time()
+    found = nslimb.diagnose(nslimb.sigma.maximum(5))
+    assert found.bounds is not None
+    assert time.process_time() - began < 3
