@@ -36,7 +36,7 @@ _GPU_SPEEDUP = 30  # of the network, against one core: assumed, not measured
 _GPU_MB = 2500  # the CUDA libraries, in the host's memory: assumed, not measured
 _MEMORY_MARGIN = 1.6
 _TIME_MARGIN = 4  # slower cores, shared nodes, file systems
-_START_MINUTES = 10  # imports from a network disk, reading and checking images
+_START_MINUTES = 5  # imports from a network disk, reading and checking images
 _DAY = 24 * 60  # partitions seldom allow more; the checkpoint carries a job over
 
 
