@@ -26,6 +26,18 @@ include: "workflow/rules/studies.smk"
 include: "workflow/rules/track.smk"
 
 
+# Seconds each, and on a cluster the submitting host may be the one that reaches the network and the tracking server.
+localrules:
+    all,
+    about,
+    fetch,
+    tracking_store,
+    track,
+    table,
+    runtime_table,
+    comparison,
+
+
 rule all:
     """Everything: tables, figures, tracked runs."""
     default_target: True

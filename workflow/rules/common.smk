@@ -4,6 +4,7 @@ import sys
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment.config import read_config
+from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.names import FIGURES, STUDIES, TABLE_CELLS
 from nslimb.experiment.provenance import (
     claim_results,
@@ -65,6 +66,20 @@ def benchmark_settings(wildcards):
         "seeds": [getattr(wildcards, "seed", "1")],
         "tables": [],
     }
+
+
+def train_asks(what):
+    """Memory or runtime of a training job, as a resource function."""
+    return lambda w, attempt: getattr(
+        train_demand(CONFIG, w.benchmark, w.M, w.method, attempt), what
+    )
+
+
+def adjust_asks(what):
+    """Memory or runtime of an adjustment job, as a resource function."""
+    return lambda w, attempt: getattr(
+        adjust_demand(CONFIG, w.benchmark, w.M, attempt), what
+    )
 
 
 def run_files(name):

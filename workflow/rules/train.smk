@@ -20,6 +20,8 @@ rule train:
     threads: CONFIG.training.threads
     resources:
         gpu=GPU,
+        mem_mb=train_asks("mem_mb"),
+        runtime=train_asks("runtime"),
     params:
         config=benchmark_settings,
         code=code_digest("train"),
@@ -43,6 +45,9 @@ rule adjust:
     conda:
         "../../environment.yml"
     threads: CONFIG.training.threads
+    resources:
+        mem_mb=adjust_asks("mem_mb"),
+        runtime=adjust_asks("runtime"),
     params:
         config=benchmark_settings,
         code=code_digest("adjust"),

@@ -129,6 +129,8 @@ def hold_results(config: Config) -> None:
         stream.close()
         remedy = "wait for it to end, or give another folder with --config results=FOLDER"
         raise DataError(f"{config.results}: another run of the workflow is at work there; {remedy}") from error
+    except OSError as error:  # some cluster disks have no locks; that is no reason to do nothing
+        print(f"nslimb: {config.results}: cannot be locked ({error}); see to it that no other run is at work there")
     _HELD.append(stream)
 
 

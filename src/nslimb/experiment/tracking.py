@@ -83,7 +83,8 @@ def _experiment(store: Any, name: str, artifacts: Path) -> str:
     found = store.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
-    location = None if os.environ.get("MLFLOW_TRACKING_URI") else (artifacts / name).resolve().as_uri()
+    served = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")  # then it is the server that keeps artifacts
+    location = None if served else (artifacts / name).resolve().as_uri()
     try:
         return str(store.create_experiment(name, artifact_location=location, tags=_KIND))
     except MlflowException:  # another process was first

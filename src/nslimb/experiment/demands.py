@@ -1,0 +1,77 @@
+"""What a job asks a cluster for: memory and minutes, from costs measured on one CPU core and scaled to the cell.
+
+A limit is no forecast: it is a multiple of the measured cost, and doubles with each attempt. A training job that still
+runs out of time has lost nothing, since its next attempt goes on from the checkpoint.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from nslimb.experiment.cells import settings_of
+from nslimb.experiment.config import Config
+
+
+class Cost(NamedTuple):
+    """A network's cost on one core: milliseconds an image, and the peak memory of a job that evaluates with it."""
+
+    training: float
+    evaluation: float
+    peak_mb: int
+
+
+# Measured with batches of 64 (training) and 2,048 images (evaluation, where memory peaks), PyTorch 2.13, one thread of
+# a busy two-core machine.
+COSTS = {
+    "lenet": Cost(0.4, 0.2, 510),
+    "lenet45": Cost(0.8, 0.6, 560),
+    "symbolnet": Cost(16.0, 8.2, 2820),
+    "resnet-narrow": Cost(3.2, 1.8, 750),
+    "resnet18": Cost(95.0, 30.0, 2460),
+}
+_LP_MS = 1.0  # the linear program, for each label: at most 0.95 over MAX, SUM and HWF up to M = 7, both protocols
+_TEST_IMAGES = 10_000  # at most, each epoch
+_GPU_SPEEDUP = 30  # of the network, against one core: assumed, not measured
+_GPU_MB = 2500  # the CUDA libraries, in the host's memory: assumed, not measured
+_MEMORY_MARGIN = 1.6
+_TIME_MARGIN = 4  # slower cores, shared nodes, file systems
+_START_MINUTES = 5  # imports from a network disk, reading and checking images
+_DAY = 24 * 60  # partitions seldom allow more; the checkpoint carries a job over
+
+
+class Demand(NamedTuple):
+    """Memory in MB and time in minutes."""
+
+    mem_mb: int
+    runtime: int
+
+
+def train_demand(config: Config, benchmark: str, arity: str, method: str, attempt: int = 1) -> Demand:
+    """For the training of one method on one cell."""
+    settings, training = settings_of(config, benchmark), config.training
+    cost = COSTS[settings.network]
+    with_gpu = training.device != "cpu"
+    epochs = training.epochs + (training.pre_epochs if method == "ilp-emp" else 0)
+    labels = settings.samples * int(arity)
+    in_network = labels * cost.training + _evaluated(config, arity) * cost.evaluation
+    in_program = labels * _LP_MS if method.startswith("ilp") else 0.0
+    milliseconds = epochs * (in_network / (_GPU_SPEEDUP if with_gpu else 1) + in_program)
+    return _demand(max(cost.peak_mb, _GPU_MB if with_gpu else 0), milliseconds, attempt)
+
+
+def adjust_demand(config: Config, benchmark: str, arity: str, attempt: int = 1) -> Demand:
+    """For the evaluation of a trained model, which is done on the CPU, and its adjustments (measured: 11 s)."""
+    cost = COSTS[settings_of(config, benchmark).network]
+    return _demand(cost.peak_mb, _evaluated(config, arity) * cost.evaluation + 11_000, attempt)
+
+
+def _evaluated(config: Config, arity: str) -> int:
+    return _TEST_IMAGES + config.validation * int(arity)
+
+
+def _demand(peak_mb: int, milliseconds: float, attempt: int) -> Demand:
+    memory = 100 * math.ceil(peak_mb * _MEMORY_MARGIN / 100)
+    minutes = _START_MINUTES + math.ceil(_TIME_MARGIN * milliseconds / 60_000)
+    factor = 2 ** (attempt - 1)
+    return Demand(memory * factor, min(minutes * factor, _DAY))
