@@ -47,17 +47,23 @@ class Demand(NamedTuple):
     runtime: int
 
 
-def train_demand(config: Config, benchmark: str, arity: str, method: str, attempt: int = 1) -> Demand:
-    """For the training of one method on one cell."""
+def training_seconds(config: Config, benchmark: str, arity: str, method: str, gpu: bool) -> tuple[float, float]:
+    """What training one method on one cell should take: in the network, and in the linear program (on a core)."""
     settings, training = settings_of(config, benchmark), config.training
     cost = COSTS[settings.network]
-    with_gpu = training.device != "cpu"
     epochs = training.epochs + (training.pre_epochs if method == "ilp-emp" else 0)
     labels = settings.samples * int(arity)
     in_network = labels * cost.training + _evaluated(config, arity) * cost.evaluation
     in_program = labels * _LP_MS if method.startswith("ilp") else 0.0
-    milliseconds = epochs * (in_network / (_GPU_SPEEDUP if with_gpu else 1) + in_program)
-    return _demand(max(cost.peak_mb, _GPU_MB if with_gpu else 0), milliseconds, attempt)
+    return epochs * in_network / (_GPU_SPEEDUP if gpu else 1) / 1000, epochs * in_program / 1000
+
+
+def train_demand(config: Config, benchmark: str, arity: str, method: str, attempt: int = 1) -> Demand:
+    """For the training of one method on one cell."""
+    with_gpu = config.training.device != "cpu"
+    seconds = sum(training_seconds(config, benchmark, arity, method, with_gpu))
+    peak = COSTS[settings_of(config, benchmark).network].peak_mb
+    return _demand(max(peak, _GPU_MB if with_gpu else 0), 1000 * seconds, attempt)
 
 
 def adjust_demand(config: Config, benchmark: str, arity: str, attempt: int = 1) -> Demand:
