@@ -52,6 +52,7 @@ rule all:
 
 onstart:
     hold_results(CONFIG)
+    redate_results(CONFIG)
 
 
 onerror:

@@ -63,6 +63,18 @@ def test_a_second_run_does_nothing_and_a_lost_file_is_made_again(undisturbed: Pa
     assert again["adjustments"] == before["adjustments"]
 
 
+def test_a_clock_that_was_set_back_costs_one_rerun(undisturbed: Path) -> None:
+    own = {"PYTHONPATH": str(undisturbed / "src")}
+    before = tables(undisturbed / "results")
+    samples = undisturbed / "results" / "benchmark=sum" / "M=5" / "rho=50" / "seed=1" / "samples.npz"
+    tomorrow = time.time() + 24 * 3600
+    os.utime(samples, (tomorrow, tomorrow))
+    assert planned(*arguments(undisturbed), **own)["train"] == 1
+    assert "1 files were dated in the future" in said(snakemake(*arguments(undisturbed), **own))
+    assert "Nothing to be done" in said(snakemake("-n", *arguments(undisturbed), **own))
+    assert tables(undisturbed / "results") == before
+
+
 def test_an_edit_reruns_what_it_affects(undisturbed: Path) -> None:
     package = undisturbed / "src" / "nslimb"
     own = {"PYTHONPATH": str(undisturbed / "src")}

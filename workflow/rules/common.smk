@@ -10,6 +10,7 @@ from nslimb.experiment.provenance import (
     claim_results,
     code_digest,
     hold_results,
+    redate_results,
     versions,
 )
 

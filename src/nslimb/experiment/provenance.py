@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import subprocess
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -132,6 +133,17 @@ def hold_results(config: Config) -> None:
     except OSError as error:  # some cluster disks have no locks; that is no reason to do nothing
         print(f"nslimb: {config.results}: cannot be locked ({error}); see to it that no other run is at work there")
     _HELD.append(stream)
+
+
+def redate_results(config: Config) -> None:
+    """Date files of the future, left by a clock that was set back, as of now: else all that needs them is never new."""
+    now = time.time()
+    future = [path for path in config.results.rglob("*") if path.is_file() and path.stat().st_mtime > now + 60]
+    for path in future:
+        os.utime(path, (now, now))
+    if future:
+        what = "were dated in the future (was the clock set back?) and now are not"
+        print(f"nslimb: {config.results}: {len(future)} files {what}")
 
 
 def job_environment() -> dict[str, str]:
