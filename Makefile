@@ -8,7 +8,7 @@ CORES ?= 2
 CONFIG ?= config/config.yaml
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell test lint format bench lock clean
+.PHONY: help run look cell test lint format bench lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -66,6 +66,10 @@ lock: $(PY)  ## write requirements.lock anew from pyproject.toml and constraints
 	@(echo "# Exact versions for Python 3.10 to 3.13, written by 'make lock'. Do not edit."; \
 		grep -vE '^(nvidia|cuda|triton)' .venv/compiled.txt) > .venv/requirements.lock
 	@mv .venv/requirements.lock requirements.lock
+
+audit: $(READY)  ## look the installed packages up among known vulnerabilities (needs internet)
+	@$(PY) -m pip install --quiet --disable-pip-version-check pip-audit
+	@.venv/bin/pip-audit --skip-editable
 
 clean:  ## remove the environment and caches, keep results
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,4 +1,5 @@
 # The configuration, checked before any job starts; paths, targets and digests for the rules.
+import os
 import sys
 
 from nslimb.errors import NslimbError

@@ -12,6 +12,7 @@ rule tracking_store:
     conda:
         "../../environment.yml"
     params:
+        server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew
         code=code_digest("track"),
     script:
         "../scripts/tracking_store.py"
@@ -36,6 +37,7 @@ rule track:
         tracking=1,
     params:
         methods=lambda w: grid.settings_of(CONFIG, w.benchmark).methods,
+        server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew
         code=code_digest("track"),
     script:
         "../scripts/track.py"
