@@ -56,14 +56,6 @@ def on_gpus(folder: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The tables of the same grid on this machine alone."""
-    folder = tmp_path_factory.mktemp("local")
-    snakemake("--configfile", str(tiny(folder)))
-    return tables(folder / "results")
-
-
 @pytest.fixture
 def cluster() -> Iterator[dict[str, str]]:
     """The environment of a Slurm cluster of one node, whose two GPUs are null devices."""
@@ -75,7 +67,7 @@ def cluster() -> Iterator[dict[str, str]]:
 
 
 def test_a_grid_through_slurm_has_the_tables_of_a_local_one(
-    cluster: dict[str, str], local: dict[str, str], tmp_path: Path
+    cluster: dict[str, str], undisturbed: Path, tmp_path: Path
 ) -> None:
     store = f"sqlite:///{tmp_path}/tracked.db"
     here = {**cluster, "MLFLOW_TRACKING_URI": store}
@@ -83,7 +75,7 @@ def test_a_grid_through_slurm_has_the_tables_of_a_local_one(
     done = snakemake(*arguments, "--slurm-logdir", str(tmp_path / "logs"), **here)
 
     results = tmp_path / "results"
-    assert tables(results) == local
+    assert tables(results) == tables(undisturbed / "results")
     sent = re.findall(r"has been submitted with SLURM jobid \d+ \(log: .*/logs/(\w+)/", said(done))
     assert sent.count("rule_train") == 5
     assert [name for name in sent if "samples" in name] == ["group_cell_marginals_samples"]  # all three cells in one
@@ -96,15 +88,20 @@ def test_a_grid_through_slurm_has_the_tables_of_a_local_one(
     assert planned(*arguments, **here) == {}
 
 
-def test_a_grid_through_a_submit_command_has_them_too(local: dict[str, str], tmp_path: Path) -> None:
+def test_a_cell_through_a_submit_command_has_them_too(undisturbed: Path, tmp_path: Path) -> None:
     pytest.importorskip("snakemake_executor_plugin_cluster_generic")
     qsub = tmp_path / "qsub"
     qsub.write_text(QSUB)
     qsub.chmod(0o755)
     commands = {**GENERIC, "  qsub ": f"  {qsub} ", "logs/pbs": str(tmp_path / "logs")}
-    snakemake(*filled_in("cluster-generic", commands, tmp_path), "--configfile", str(on_gpus(tmp_path)))
+    path = on_gpus(tmp_path)
+    config = yaml.safe_load(path.read_text())
+    del config["benchmarks"]["max"]
+    path.write_text(yaml.safe_dump({**config, "tables": ["sum"], "studies": []}))
+    snakemake(*filled_in("cluster-generic", commands, tmp_path), "--configfile", str(path))
 
-    assert tables(tmp_path / "results") == local
+    alone, whole = tables(tmp_path / "results"), tables(undisturbed / "results")
+    assert alone["sum.csv"] == whole["sum.csv"]
     asked = (tmp_path / "asked").read_text()
-    assert asked.count("ncpus=1:ngpus=1:mem=4000mb") == 5
+    assert asked.count("ncpus=1:ngpus=1:mem=4000mb") == 1
     assert "{" not in asked

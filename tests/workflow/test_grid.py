@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -18,15 +17,6 @@ from nslimb.files import write_sealed
 
 pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small grid that ran from beginning to end, on a copy of the package that a test may edit."""
-    folder = tmp_path_factory.mktemp("grid")
-    shutil.copytree(ROOT / "src", folder / "src")
-    snakemake("--configfile", str(tiny(folder)), PYTHONPATH=str(folder / "src"))
-    return folder
 
 
 def arguments(folder: Path) -> tuple[str, ...]:
