@@ -116,10 +116,10 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_broken_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "samples.npz"
-    with pytest.raises(DataError, match=r"samples\.npz: expected an npz file with train, train_weak"):
+    with pytest.raises(DataError, match=r"samples\.npz: cannot be opened \(.*No such file"):
         load_samples(path)
     np.savez(path, train=np.array([object()]), allow_pickle=True)
-    with pytest.raises(DataError, match="draw the samples again"):
+    with pytest.raises(DataError, match=r"samples\.npz: expected an npz file with train, .*draw the samples again"):
         load_samples(path)
 
 
