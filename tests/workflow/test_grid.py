@@ -53,13 +53,13 @@ def test_a_second_run_does_nothing_and_a_lost_file_is_made_again(undisturbed: Pa
     assert again["adjustments"] == before["adjustments"]
 
 
-def test_a_clock_that_was_set_back_costs_one_rerun(undisturbed: Path) -> None:
+def test_a_clock_that_was_set_back_does_no_harm(undisturbed: Path) -> None:
     own = {"PYTHONPATH": str(undisturbed / "src")}
     before = tables(undisturbed / "results")
-    samples = undisturbed / "results" / "benchmark=sum" / "M=5" / "rho=50" / "seed=1" / "samples.npz"
+    cell = undisturbed / "results" / "benchmark=sum" / "M=5" / "rho=50" / "seed=1"
     tomorrow = time.time() + 24 * 3600
-    os.utime(samples, (tomorrow, tomorrow))
-    assert planned(*arguments(undisturbed), **own)["train"] == 1
+    os.utime(cell / "samples.npz", (tomorrow, tomorrow))
+    (cell / "train=sl" / "metrics.json").unlink()
     assert "1 files were dated in the future" in said(snakemake(*arguments(undisturbed), **own))
     assert "Nothing to be done" in said(snakemake("-n", *arguments(undisturbed), **own))
     assert tables(undisturbed / "results") == before
