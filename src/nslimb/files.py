@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nslimb.errors import BrokenFile, DataError
 
@@ -48,16 +48,30 @@ def folder_aside(path: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
+def take_lock(path: Path) -> IO[str] | None:
+    """An open file that holds the lock until it is closed or its process ends; None if another process has it."""
+    stream = path.open("w")
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.close()
+        return None
+    except OSError:
+        stream.close()
+        raise
+    return stream
+
+
 @contextlib.contextmanager
 def held(path: Path) -> Iterator[None]:
-    """Hold a lock file; if another process has it, wait for that to end. The kernel drops it with its process."""
+    """Hold a lock file; if another process has it, wait for that to end."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(f"{path.parent}: another process is at work here; waiting for it to end", flush=True)
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    stream = take_lock(path)
+    if stream is None:
+        print(f"{path.parent}: another process is at work here; waiting for it to end", flush=True)
+        stream = path.open("w")
+        fcntl.flock(stream, fcntl.LOCK_EX)
+    with stream:
         yield
 
 

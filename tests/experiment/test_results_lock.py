@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,6 +36,6 @@ def test_a_disk_without_locks_is_used_with_a_warning(
     def refuse(*_: Any) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr(provenance.fcntl, "flock", refuse)
+    monkeypatch.setattr(fcntl, "flock", refuse)
     hold_results(config)
     assert "cannot be locked" in capsys.readouterr().out

@@ -109,7 +109,8 @@ def _print_classes(console: Console, found: Diagnosis) -> None:
 def _draw(path: Path, found: Diagnosis) -> None:
     import numpy as np
 
-    from nslimb.cli.plots import BLUE, GREEN, GREY, ORANGE, name_classes, plotted
+    from nslimb.cli.plots import name_classes, plotted
+    from nslimb.style import BLUE, GREEN, GREY, ORANGE
 
     place = np.arange(len(found.classes))
     with plotted(

@@ -128,8 +128,9 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
 def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
     import numpy as np
 
-    from nslimb.cli.plots import BLUE, name_classes, plotted
+    from nslimb.cli.plots import name_classes, plotted
     from nslimb.exchange.ratios import class_names
+    from nslimb.style import BLUE
 
     groups = _groups(sigma)
     ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))

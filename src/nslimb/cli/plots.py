@@ -9,16 +9,8 @@ from typing import Any
 
 from nslimb.errors import InvalidInput, MissingEngine
 from nslimb.files import written_aside
+from nslimb.style import STYLE
 
-BLUE, ORANGE, GREEN, GREY = "#1b6ca8", "#d95f02", "#1b9e77", "#666666"
-_STYLE: Any = {
-    "font.size": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "figure.constrained_layout.use": True,
-    "svg.hashsalt": "nslimb",
-}
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
@@ -40,7 +32,7 @@ def plotted(path: Path, rows: int = 1, columns: int = 1, size: tuple[float, floa
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_STYLE):
+    with rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
         yield figure.subplots(rows, columns, squeeze=False)
         with written_aside(path) as aside:

@@ -10,7 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nslimb.experiment.names import ADJUSTMENTS, PRINTED
-from nslimb.experiment.plotting import COLOURS, METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
+from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
+from nslimb.style import COLOURS
 
 Run = dict[str, Any]
 

@@ -6,7 +6,6 @@ host; a job takes the first that it can lock and sees that device alone. A kille
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from nslimb.errors import DataError
+from nslimb.files import take_lock
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _DRIVER = Path("/proc/driver/nvidia/gpus")
@@ -67,13 +67,10 @@ def lease_device(
     told = False
     while True:
         for name in names:
-            stream = (where / f"{re.sub(r'[^0-9A-Za-z-]', '_', name)}.lock").open("w")
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                stream.close()
+            lock = take_lock(where / f"{re.sub(r'[^0-9A-Za-z-]', '_', name)}.lock")
+            if lock is None:
                 continue
-            _HELD.append(stream)
+            _HELD.append(lock)
             environment[_VISIBLE] = name
             print(f"device {name} of {len(names)} leased")
             return name

@@ -9,22 +9,14 @@ from typing import Any
 
 import matplotlib
 
+from nslimb import style
 from nslimb.files import written_aside
+from nslimb.style import COLOURS
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-STYLE: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "legend.fontsize": 7,
-    "svg.hashsalt": "nslimb",
-    "figure.constrained_layout.use": True,
-}
-COLOURS = ("#1b6ca8", "#d95f02", "#1b9e77", "#7570b3", "#a6761d", "#666666")
+STYLE: Any = {**style.STYLE, "axes.titlesize": 8, "legend.fontsize": 7}
 # A method has its colour and mark in every figure.
 METHOD_COLOURS = dict(
     zip(("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "supervised"), COLOURS, strict=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import json
 import os
@@ -14,7 +13,7 @@ from typing import IO, Any
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import Config
-from nslimb.files import digest, read_json, written_aside
+from nslimb.files import digest, read_json, take_lock, written_aside
 
 _PACKAGE = Path(__file__).parent.parent
 _JOBS = ("experiment/jobs.py", "experiment/cells.py")
@@ -38,8 +37,15 @@ PARTS: dict[str, tuple[str, ...]] = {
         *_JOBS,
     ),
     "tables": ("experiment/tables.py", "experiment/publish.py", "experiment/names.py", "experiment/gather.py"),
-    "figures": ("experiment/figures.py", "experiment/plotting.py", "experiment/names.py", "experiment/gather.py"),
+    "figures": (
+        "style.py",
+        "experiment/figures.py",
+        "experiment/plotting.py",
+        "experiment/names.py",
+        "experiment/gather.py",
+    ),
     "studies": (
+        "style.py",
         "experiment/studies.py",
         "experiment/plotting.py",
         "experiment/gather.py",
@@ -123,16 +129,15 @@ def claim_results(config: Config) -> None:
 
 def hold_results(config: Config) -> None:
     """Keep other schedulers out of the results folder until this process ends, however it ends."""
-    stream = (config.results / ".lock").open("w")
     try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        stream.close()
-        remedy = "wait for it to end, or give another folder with --config results=FOLDER"
-        raise DataError(f"{config.results}: another run of the workflow is at work there; {remedy}") from error
+        lock = take_lock(config.results / ".lock")
     except OSError as error:  # some cluster disks have no locks; that is no reason to do nothing
         print(f"nslimb: {config.results}: cannot be locked ({error}); see to it that no other run is at work there")
-    _HELD.append(stream)
+        return
+    if lock is None:
+        remedy = "wait for it to end, or give another folder with --config results=FOLDER"
+        raise DataError(f"{config.results}: another run of the workflow is at work there; {remedy}")
+    _HELD.append(lock)
 
 
 def redate_results(config: Config) -> None:

@@ -15,7 +15,8 @@ from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
 from nslimb.experiment.names import PRINTED
-from nslimb.experiment.plotting import COLOURS, METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
+from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
+from nslimb.style import COLOURS
 
 Frame = pd.DataFrame
 _RISKS = np.linspace(0.0, 0.2, 20)
