@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import TooLarge
-from nslimb.exchange.ratios import class_names
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.summary import short, summarise
 from nslimb.theory import class_risk_bounds, identifiability, is_m_unambiguous
 from nslimb.theory.bounds import ClassRiskBounds
 from nslimb.theory.identify import Identifiability
-from nslimb.theory.inputs import FloatArray, check_positive_ratios, check_risks
+from nslimb.theory.inputs import check_positive_ratios, check_risks
 
 # A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
 _MAX_EDGES = 20_000_000
@@ -134,7 +134,7 @@ def diagnose(
         arity=sigma.arity,
         states=sigma.num_states,
         samples=count,
-        classes=class_names(sigma),
+        classes=sigma.class_names,
         ratios=checked,
         weak_labels=sigma.weak_labels,
         preimage_sizes=sizes,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import InvalidInput
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 _BINS = 15
 
 

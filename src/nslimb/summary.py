@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from nslimb.arrays import FloatArray
     from nslimb.diagnosis import Diagnosis
-    from nslimb.marginals.likelihood import FloatArray
 
 _SHOWN = 3
 

@@ -135,7 +135,7 @@ def test_sigmas_of_the_grid() -> None:
     assert sigma_of(config, "max", "3").name == "maximum"
     assert sigma_of(config, "hwf", "3").options == {"precedence": False}
     digits = sigma_of(config, "smallest_parent", "2")
-    assert digits.options["classes"] == tuple("0123456789")
+    assert digits.class_names == tuple("0123456789")
     assert digits.weak_labels[digits.apply([7, 8])] == "many"
     assert sigma_of(read_config(values("config")), "smallest_parent", "2").num_classes == 10
 

@@ -105,7 +105,7 @@ def test_smallest_parent_is_the_lowest_common_ancestor(arity: int) -> None:
 def test_smallest_parent_of_a_hierarchy_of_ones_own() -> None:
     tree = {"even": ["0", "2"], "odd": ["1", "3"], "digit": ["odd", "even"]}
     sigma = nslimb.sigma.smallest_parent(tree)
-    assert sigma.options["classes"] == ("1", "3", "0", "2")
+    assert sigma.class_names == ("1", "3", "0", "2")
     ordered = nslimb.sigma.smallest_parent(tree, classes=["0", "1", "2", "3"])
     assert ordered.weak_labels[ordered.apply([0, 2])] == "even"
     assert ordered.weak_labels[ordered.apply([0, 3])] == "digit"

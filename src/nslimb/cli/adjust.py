@@ -13,7 +13,7 @@ from nslimb.cli.messages import told_plainly
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from nslimb.marginals.likelihood import FloatArray
+    from nslimb.arrays import FloatArray
 
 
 class Method(str, Enum):

@@ -43,7 +43,6 @@ def command(
         from nslimb.exchange.ratios import describe, write_ratios
         from nslimb.exchange.weak import encode_texts, read_column
         from nslimb.marginals import bootstrap_marginal
-        from nslimb.marginals.likelihood import groups_by_accepted
 
         if out is not None and out.suffix not in (".csv", ".json"):
             raise InvalidInput("--out", "a file that ends in .csv or .json", repr(str(out)))
@@ -52,7 +51,7 @@ def command(
             found = bootstrap_marginal(
                 weak,
                 built,
-                groups_by_accepted(built),
+                built.groups,
                 resamples=bootstrap,
                 level=level,
                 seed=seed,
@@ -82,9 +81,8 @@ def _bar(total: int) -> Iterator[Callable[[int], None]]:
 
 def _groups(sigma: Sigma) -> list[tuple[str, int]]:
     """What to call each group of positions, and one position of it."""
-    from nslimb.marginals.likelihood import groups_by_accepted
 
-    groups = groups_by_accepted(sigma)
+    groups = sigma.groups
     if groups is None:
         return [("", 0)]
     members = [[i for i, group in enumerate(groups) if group == g] for g in range(max(groups) + 1)]
@@ -97,8 +95,6 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from nslimb.exchange.ratios import class_names
-
     console = Console()
     console.print(f"hidden ratios from {samples:,} weak labels of {sigma!r}", highlight=False, markup=False)
     ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
@@ -109,7 +105,7 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
             table.add_column(column, justify="right")
         table.add_column("")
         table.add_column("")
-        for label, name in enumerate(class_names(sigma)):
+        for label, name in enumerate(sigma.class_names):
             if sigma.accepted[position, label]:
                 ratio = ratios[position, label]
                 interval = f"{lower[position, label]:.4f} to {upper[position, label]:.4f}"
@@ -129,7 +125,6 @@ def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
     import numpy as np
 
     from nslimb.cli.plots import name_classes, plotted
-    from nslimb.exchange.ratios import class_names
     from nslimb.style import BLUE
 
     groups = _groups(sigma)
@@ -149,6 +144,6 @@ def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
                 axis.bar(place[~known], value[~known], label="open: not told apart", **bars)
                 axis.set_ylim(top=1.25 * high.max())
                 axis.legend(loc="upper right")
-            name_classes(axis, tuple(class_names(sigma)[label] for label in shown))
+            name_classes(axis, tuple(sigma.class_names[label] for label in shown))
             about = f"{samples:,} weak labels, {found.level:.0%} intervals"
             axis.set(xlabel="class", ylabel="estimated ratio", title=about if not title else f"{title}: {about}")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nslimb.arrays import IntArray
 from nslimb.data.routes import first_that_works, from_npm
-from nslimb.data.source import Images, ImageSource, IntArray, content_checksum
+from nslimb.data.source import Images, ImageSource, content_checksum
 from nslimb.errors import DataError
 from nslimb.sigma.library import CIFAR10_CLASSES
 

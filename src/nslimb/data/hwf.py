@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray
 from nslimb.data.mnist import LICENCE as MNIST_LICENCE
 from nslimb.data.mnist import mnist5k
 from nslimb.data.source import Images, ImageSource
@@ -22,7 +23,6 @@ from nslimb.sigma.library import FORMULA_CLASSES
 SIZE = 45
 _FOLDERS = {**{digit: digit for digit in FORMULA_CLASSES[:10]}, "+": "+", "-": "-", "*": "times"}
 _TEST_SHARE = 0.3
-FloatArray = NDArray[np.float64]
 
 
 def hwf(path: Path | None) -> ImageSource:

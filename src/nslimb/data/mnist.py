@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nslimb.arrays import IntArray
 from nslimb.data.routes import first_that_works, from_npm
-from nslimb.data.source import Images, ImageSource, IntArray
+from nslimb.data.source import Images, ImageSource
 from nslimb.errors import DataError
 from nslimb.seeds import numpy_generator
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import check_count
 from nslimb.data.source import ImageSource
 from nslimb.data.tails import thin
@@ -20,8 +20,6 @@ from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 _HELD_OUT = 0.1
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nslimb.arrays import BoolArray, IntArray
 from nslimb.errors import BrokenFile, DataError
 from nslimb.files import digest, folder_aside
 
 Images = NDArray[np.uint8]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import InvalidInput
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 def shares(rho: float, num_classes: int, reverse: bool = False) -> FloatArray:

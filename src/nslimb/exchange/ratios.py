@@ -9,21 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_ratios
 from nslimb.errors import DataError, InvalidInput
 from nslimb.exchange.weak import readable_csv
 from nslimb.files import read_json, write_json, write_text
 from nslimb.marginals.bootstrap import Bootstrap
-from nslimb.marginals.likelihood import FloatArray
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.library import FORMULA_CLASSES
-
-
-def class_names(sigma: Sigma) -> tuple[str, ...]:
-    """What the classes are called: their names where sigma has some, else their numbers."""
-    if sigma.name == "formula":
-        return FORMULA_CLASSES
-    return tuple(map(str, sigma.options.get("classes", range(sigma.num_classes))))
 
 
 def describe(found: Bootstrap, sigma: Sigma, samples: int) -> dict[str, Any]:
@@ -31,7 +23,7 @@ def describe(found: Bootstrap, sigma: Sigma, samples: int) -> dict[str, Any]:
     return {
         "sigma": repr(sigma),
         "samples": samples,
-        "classes": list(class_names(sigma)),
+        "classes": list(sigma.class_names),
         "ratios": found.estimate.ratios.tolist(),
         "lower": found.lower.tolist(),
         "upper": found.upper.tolist(),

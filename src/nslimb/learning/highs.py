@@ -11,12 +11,9 @@ from typing import NamedTuple
 
 import highspy
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import SolverFailed
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # After new columns the last basis is still primal feasible: go on from it by the primal simplex, unperturbed.
 _GROWING: dict[str, bool | int | float | str] = {

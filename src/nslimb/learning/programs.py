@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.learning.highs import Columns
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Encoding = Literal["paper", "literal", "hull"]
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count, check_log_scores, check_ratios, check_weak
 from nslimb.errors import InvalidInput, SolverFailed, TooLarge
 from nslimb.learning.highs import Model, Solution
@@ -25,8 +25,6 @@ from nslimb.learning.programs import (
     tseytin,
 )
 from nslimb.sigma.component import Sigma
-
-FloatArray = NDArray[np.float64]
 
 # No label costs more than this many nats: e ** -1000 is as good as impossible, and the program stays well scaled.
 MAX_COST = 1e3

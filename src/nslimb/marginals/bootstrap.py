@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.marginals.estimate import (
@@ -21,7 +22,7 @@ from nslimb.marginals.estimate import (
     estimate_marginal,
     misfit,
 )
-from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.marginals.likelihood import WeakLikelihood
 from nslimb.marginals.newton import climb, rows_at_once
 from nslimb.marginals.profile import likelihood_interval
 from nslimb.seeds import numpy_generator

@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nslimb.arrays import FloatArray
 from nslimb.errors import InvalidInput
-from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.marginals.likelihood import WeakLikelihood
 from nslimb.marginals.newton import Stops, climb
 from nslimb.sigma.component import Sigma
 

@@ -9,12 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +82,6 @@ class WeakLikelihood:
     def _log_scores(self, ratios: FloatArray) -> torch.Tensor:
         with np.errstate(divide="ignore"):
             return torch.from_numpy(np.log(ratios[:, self.positions]))
-
-
-def groups_by_accepted(sigma: Sigma) -> list[int] | None:
-    """Groups of the positions that accept the same labels (HWF: digits and operators); None where all do.
-
-    >>> from nslimb.sigma import formula, maximum
-    >>> groups_by_accepted(formula(5)), groups_by_accepted(maximum(3))
-    ([0, 1, 0, 1, 0], None)
-    """
-    index: dict[bytes, int] = {}
-    groups = [index.setdefault(row.tobytes(), len(index)) for row in sigma.accepted]
-    return groups if len(index) > 1 else None
 
 
 def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.arrays import FloatArray
+from nslimb.marginals.likelihood import WeakLikelihood
 
 # The barrier mu falls so low that it costs no more likelihood than this, in nats a sample and class.
 _FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03

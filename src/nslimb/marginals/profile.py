@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from nslimb.marginals.likelihood import FloatArray, WeakLikelihood
+from nslimb.arrays import FloatArray
+from nslimb.marginals.likelihood import WeakLikelihood
 from nslimb.marginals.newton import climb
 
 # To 2 ** -14 = 6e-5 of the range.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_weak
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma import passes
@@ -17,7 +18,6 @@ from nslimb.sigma.diagram import (
     DEAD,
     MAX_STATES,
     Diagram,
-    IntArray,
     compile_function,
     compile_steps,
 )
@@ -44,10 +44,17 @@ class Sigma:
     [[0, 1], [1, 0], [1, 1]]
     """
 
-    def __init__(self, diagram: Diagram, name: str, options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        diagram: Diagram,
+        name: str,
+        options: Mapping[str, Any] | None = None,
+        class_names: Sequence[str] | None = None,
+    ) -> None:
         self.diagram = diagram
         self.name = name
         self.options = dict(options or {})
+        self.class_names = _check_class_names(class_names, diagram.num_classes)
         self._plans: dict[torch.device, tuple[passes.LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -58,14 +65,16 @@ class Sigma:
         num_classes: int,
         arity: int,
         max_states: int = MAX_STATES,
+        class_names: Sequence[str] | None = None,
     ) -> Sigma:
         """Any function of a tuple of labels, by calling it on all c ** M of them.
 
         A label vector for which the function returns None is invalid: it has no weak label.
-        More than ``max_states`` label vectors are refused; use :meth:`from_steps` for those.
+        More than ``max_states`` label vectors are refused; use :meth:`from_steps` for those. ``class_names`` are what
+        tables and messages call the classes; the function itself always sees their numbers.
         """
         diagram = compile_function(function, num_classes, arity, max_states)
-        return cls(diagram, "function")
+        return cls(diagram, "function", class_names=class_names)
 
     @classmethod
     def from_steps(
@@ -76,6 +85,7 @@ class Sigma:
         num_classes: int,
         arity: int,
         max_states: int = MAX_STATES,
+        class_names: Sequence[str] | None = None,
     ) -> Sigma:
         """A function read label by label: ``state = step(state, label)``, then ``finish(state)``.
 
@@ -87,7 +97,7 @@ class Sigma:
         ((False, True), 101)
         """
         diagram = compile_steps(initial, step, finish, num_classes, arity, max_states)
-        return cls(diagram, "steps")
+        return cls(diagram, "steps", class_names=class_names)
 
     @property
     def arity(self) -> int:
@@ -113,6 +123,20 @@ class Sigma:
     def accepted(self) -> NDArray[np.bool_]:
         """Which labels some valid label vector has at each position, [M, c]."""
         return np.array([(targets != DEAD).any(axis=0) for targets in self.diagram.targets])
+
+    @property
+    def groups(self) -> tuple[int, ...] | None:
+        """The group of each position, where positions of one group share a marginal; None where all do.
+
+        Positions that accept the same labels share one: in a formula the digits do, and the operators.
+
+        >>> from nslimb.sigma import formula, maximum
+        >>> formula(5).groups, maximum(3).groups
+        ((0, 1, 0, 1, 0), None)
+        """
+        index: dict[bytes, int] = {}
+        groups = tuple(index.setdefault(row.tobytes(), len(index)) for row in self.accepted)
+        return groups if len(index) > 1 else None
 
     def __repr__(self) -> str:
         return (
@@ -261,3 +285,15 @@ class Sigma:
             with torch.inference_mode(False):  # they outlive the mode they are first asked for in
                 self._plans[device] = passes.plan(self.diagram, device)
         return self._plans[device]
+
+
+def _check_class_names(names: Any, num_classes: int) -> tuple[str, ...]:
+    """What the classes are called: their numbers where no names are given."""
+    if names is None:
+        return tuple(map(str, range(num_classes)))
+    expected = f"{num_classes} distinct names, one for each class"
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput("class_names", expected, repr(names))
+    if len(set(names)) != num_classes or len(names) != num_classes:
+        raise InvalidInput("class_names", expected, f"{len(names)}: {', '.join(names)}")
+    return tuple(names)

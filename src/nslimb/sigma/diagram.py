@@ -18,12 +18,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import IntArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput, NslimbError, TooLarge
-
-IntArray = NDArray[np.int64]
 
 DEAD = -1
 MAX_STATES = 1_000_000

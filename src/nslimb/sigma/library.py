@@ -97,7 +97,7 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
         return state[1] + state[2]
 
     diagram = compile_steps(("digit", 0, 1), step, finish, len(FORMULA_CLASSES), arity, max_states)
-    return Sigma(diagram, "formula", {"precedence": precedence})
+    return Sigma(diagram, "formula", {"precedence": precedence}, FORMULA_CLASSES)
 
 
 def smallest_parent(
@@ -132,7 +132,7 @@ def smallest_parent(
         return names[label] if node == _NOTHING_YET else common_ancestor(paths, node, names[label])
 
     diagram = compile_steps(_NOTHING_YET, step, _itself, len(names), arity, max_states)
-    return Sigma(diagram, "smallest_parent", {"hierarchy": dict(hierarchy), "classes": names})
+    return Sigma(diagram, "smallest_parent", {"hierarchy": dict(hierarchy)}, names)
 
 
 def counterexample() -> Sigma:

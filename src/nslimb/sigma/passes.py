@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nslimb.sigma.diagram import DEAD, Diagram, IntArray
+from nslimb.arrays import IntArray
+from nslimb.sigma.diagram import DEAD, Diagram
 
 _NEG_INF = float("-inf")
 _LOG2_E = math.log2(math.e)

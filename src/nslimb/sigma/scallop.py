@@ -120,14 +120,13 @@ def _formula(sigma: Sigma) -> tuple[list[str], list[str]]:
 
 def _smallest_parent(sigma: Sigma) -> tuple[list[str], list[str]]:
     """node_i(x): the lowest node above the first i labels is x, an index into the weak labels."""
-    classes: tuple[str, ...] = sigma.options["classes"]
     paths = paths_from_root(sigma.options["hierarchy"])
     nodes = [str(label) for label in sigma.weak_labels]
-    leaf = [(y, nodes.index(name)) for y, name in enumerate(classes)]
+    leaf = [(y, nodes.index(name)) for y, name in enumerate(sigma.class_names)]
     above = [
         (x, y, nodes.index(common_ancestor(paths, node, name)))
         for x, node in enumerate(nodes)
-        for y, name in enumerate(classes)
+        for y, name in enumerate(sigma.class_names)
     ]
     facts = [
         f"rel {relation} = {{{', '.join(map(str, tuples))}}}" for relation, tuples in (("leaf", leaf), ("above", above))

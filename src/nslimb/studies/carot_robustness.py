@@ -11,9 +11,9 @@ from torch import Tensor
 
 from nslimb.adjustment.carot import carot
 from nslimb.adjustment.inputs import check_instance_scores
+from nslimb.arrays import FloatArray
 from nslimb.checks import as_integers, check_count, check_range, check_ratios
 from nslimb.errors import InvalidInput
-from nslimb.marginals.likelihood import FloatArray
 from nslimb.seeds import numpy_generator
 
 # From ratios that are all but right to ratios that have little to do with the truth.

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.polynomial import Polynomial
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
-from nslimb.marginals.likelihood import FloatArray
 from nslimb.sigma.component import Sigma
 
 _APART = 1e-6

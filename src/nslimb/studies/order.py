@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, rankdata, spearmanr
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
-from nslimb.marginals.likelihood import FloatArray
 from nslimb.seeds import numpy_generator
 
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from nslimb.adjustment.inputs import check_positive
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.marginals.estimate import NotIdentified, estimate_marginal
-from nslimb.marginals.likelihood import FloatArray
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 from nslimb.theory.identify import weak_ratios

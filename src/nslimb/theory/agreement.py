@@ -8,12 +8,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
-from nslimb.theory.inputs import FloatArray
 from nslimb.theory.risk import agreement, agreement_matrix
-
-IntArray = NDArray[np.int64]
 
 
 class Candidates(NamedTuple):

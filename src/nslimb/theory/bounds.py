@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.theory.agreement import Candidates
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.cobyla import cobyla_bounds
-from nslimb.theory.inputs import FloatArray, check_positive_ratios, check_risks, check_several_labels
+from nslimb.theory.inputs import check_positive_ratios, check_risks, check_several_labels
 from nslimb.theory.local import LocalBounds, LocalSolver
 from nslimb.theory.relaxation import MAX_VARIABLES, Relaxation
 from nslimb.theory.risk import valid_probability

@@ -6,7 +6,7 @@ import bisect
 
 import numpy as np
 
-from nslimb.theory.inputs import FloatArray
+from nslimb.arrays import FloatArray
 from nslimb.theory.relaxation import Relaxation
 
 # How far above the local value the certificate looks for its crossing, and how finely it brackets one it must accept.

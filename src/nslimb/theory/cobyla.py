@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from nslimb.arrays import FloatArray
 from nslimb.sigma.component import Sigma
 from nslimb.theory.agreement import Agreement
-from nslimb.theory.inputs import FloatArray
 
 
 class CobylaBounds(NamedTuple):

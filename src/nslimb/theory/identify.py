@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from scipy.optimize import least_squares
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.theory.inputs import FloatArray, check_positive_ratios
+from nslimb.theory.inputs import check_positive_ratios
 
 # Two ratio vectors count as different from this total variation on, and their weak ratios as equal up to this.
 _APART = 1e-3

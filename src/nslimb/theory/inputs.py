@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-
-FloatArray = NDArray[np.float64]
 
 
 def check_positive_ratios(ratios: Any, num_classes: int) -> FloatArray:

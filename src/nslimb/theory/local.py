@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
-from nslimb.theory.agreement import Agreement, Candidates, IntArray
-from nslimb.theory.inputs import FloatArray
+from nslimb.theory.agreement import Agreement, Candidates
 from nslimb.theory.risk import pair_entries
 
 _MAX_STEPS = 30

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
+from nslimb.arrays import FloatArray
 from nslimb.sigma.component import Sigma
-from nslimb.theory.inputs import FloatArray
 from nslimb.theory.risk import valid_probability
 
 # Variables of the largest relaxation that is solved: MAX-2 with ten classes has 5,500, MAX-3 220,000.

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nslimb.arrays import FloatArray
 from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.theory.inputs import FloatArray, check_several_labels
+from nslimb.theory.inputs import check_several_labels
 
 # Entries of the largest table of one confusion matrix; a table of this size takes 160 MB.
 _MAX_ENTRIES = 20_000_000
