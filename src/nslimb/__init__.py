@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from nslimb import adjustment, errors, marginals, sigma, theory
     from nslimb.adjustment import adjust, carot, logit_adjustment, select
     from nslimb.diagnosis import diagnose
+    from nslimb.learning.methods.records import Records
     from nslimb.learning.pseudolabels import pseudolabels
-    from nslimb.learning.records import Records
     from nslimb.learning.semantic import semantic_loss
     from nslimb.marginals import SlidingWindow, estimate_marginal
     from nslimb.sigma import Sigma
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Records": "nslimb.learning.records",
+    "Records": "nslimb.learning.methods.records",
     "Sigma": "nslimb.sigma",
     "SlidingWindow": "nslimb.marginals",
     "adjust": "nslimb.adjustment",

@@ -30,6 +30,9 @@ def raises(labels):
 
 def unhashable(labels):
     return list(labels)
+
+def factory(arity):
+    return nslimb.sigma.total(arity, num_classes=3)
 """
 
 
@@ -92,22 +95,27 @@ def test_a_compiled_sigma_of_the_user_needs_no_sizes() -> None:
         build_sigma("rules_of_mine:PARITY", 3, None)
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_factory_of_the_user_takes_the_arity() -> None:
+    assert build_sigma("rules_of_mine:factory", 4, None).weak_labels == tuple(range(9))
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("maximum", "SIGMA: expected one of max, sum, .* or your own function as module:function.*got 'maximum'"),
+        ("maximum", "sigma: expected one of max, sum, .* or your own as path/to/file.py:object.*got 'maximum'"),
         ("no_rules:parity", "in the current folder or an installed one, got 'no_rules'"),
         ("no.rules:parity", "got 'no.rules', which is neither"),
-        ("no_rules.py:parity", "a Python file, got 'no_rules.py', which is not there"),
-        ("rules_of_mine:nothing", r"a function of rules_of_mine \(parity, late, raises, unhashable\), got 'nothing'"),
-        ("rules_of_mine:NUMBER", "got 'NUMBER', which is a int"),
+        ("no_rules.py:parity", "a Python file, got '.*/no_rules.py', which is not there"),
+        ("rules_of_mine:nothing", r"an object of rules_of_mine \(parity, late, raises, unhashable, factory\), got 'nothing'"),
+        ("rules_of_mine:NUMBER", "a function, a Sigma or a factory of one, got rules_of_mine:NUMBER, a int"),
         ("broken_rules:parity", "broken_rules to be importable, got ZeroDivisionError"),
         ("needy_rules:parity", "needy_rules to be importable, got ModuleNotFoundError: .*no_such_module_anywhere"),
         ("needy_rules.py:parity", "needy_rules.py to be importable, got ModuleNotFoundError"),
         ("leaving_rules:parity", "leaving_rules to be importable, got SystemExit: 3"),
         ("rules_of_mine:raises", r"accepts \(\(0, 0\)\), got ZeroDivisionError"),
         ("rules_of_mine:unhashable", r"hashable values .*got \[0, 0\] of type list"),
-        (":parity", "SIGMA"),
+        (":parity", "sigma"),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -118,9 +126,9 @@ def test_what_cannot_be_used_is_told(name: str, message: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_sizes_are_asked_for() -> None:
-    with pytest.raises(InvalidInput, match="--arity: expected a number"):
+    with pytest.raises(InvalidInput, match="arity: expected a number"):
         build_sigma("rules_of_mine:parity", None, 3)
-    with pytest.raises(InvalidInput, match="--classes: expected a number"):
+    with pytest.raises(InvalidInput, match="for a function of a tuple of labels give its classes"):
         build_sigma("rules_of_mine:parity", 2, None)
 
 

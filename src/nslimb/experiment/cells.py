@@ -1,35 +1,15 @@
-"""From a configuration to cells, paths and targets; what is in a path can be read back out of it."""
+"""From a configuration to cells and runs; what is in a path can be read back out of it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nslimb.errors import InvalidInput
-from nslimb.experiment.config import Benchmark, Config
-from nslimb.experiment.names import BENCHMARKS, METHODS, TABLE_CELLS
-
-if TYPE_CHECKING:
-    from nslimb.sigma.component import Sigma
-
-# Digits, then operators among the first, as in the paper's released code.
-HWF_ORDER = (0, 1, 10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9)
-
-CELL = "benchmark={benchmark}/M={M}/rho={rho}/seed={seed}"
-RUN = CELL + "/train={method}"
-TIMING = "runtime/benchmark={benchmark}/M={M}/batch={batch}"
-CONSTRAINTS = {
-    "benchmark": "|".join(BENCHMARKS),
-    "M": r"\d+",
-    "rho": r"\d+(\.\d+)?",
-    "seed": r"\d+",
-    "method": "|".join(map(re.escape, METHODS)),
-    "batch": r"\d+",
-    "table": r"\w+",
-    "figure": r"\w+",
-}
+from nslimb.experiment import paths
+from nslimb.experiment.config import BenchmarkBlock, Config
+from nslimb.experiment.variants import Variant
 
 
 @dataclass(frozen=True, order=True)
@@ -43,113 +23,103 @@ class Cell:
 
     @property
     def path(self) -> str:
-        return CELL.format(**vars(self))
+        return paths.CELL.format(**vars(self))
 
     @classmethod
     def from_wildcards(cls, wildcards: Any) -> Cell:
         return cls(wildcards.benchmark, wildcards.M, wildcards.rho, wildcards.seed)
 
 
+Run = tuple[Cell, str]  # a cell and the name of a variant
+
+
 def cells(config: Config) -> Iterator[Cell]:
     """Every cell of the grid."""
-    for name, benchmark in config.benchmarks.items():
-        for arity in benchmark.M:
-            for rho in benchmark.rho:
-                for seed in config.seeds:
+    for name, block in config.benchmarks.items():
+        for arity in block.M:
+            for rho in block.rho:
+                for seed in config.seeds_of(name):
                     yield Cell(name, arity, rho, seed)
 
 
-def runs(config: Config) -> Iterator[tuple[Cell, str]]:
-    """Every (cell, method)."""
+def runs(config: Config) -> Iterator[Run]:
+    """Every run of the grid."""
     for cell in cells(config):
-        for method in config.benchmarks[cell.benchmark].methods:
-            yield cell, method
+        for variant in config.benchmarks[cell.benchmark].methods:
+            yield cell, variant.name
 
 
 def run_path(cell: Cell, method: str) -> str:
     """The folder of a run, below the results folder."""
-    return f"{cell.path}/train={method}"
+    return paths.RUN.format(**vars(cell), method=method)
 
 
-def timings(config: Config) -> list[str]:
-    """The folders of the runtime table's measurements."""
-    if "runtime" not in config.tables:
-        return []
-    return [
-        TIMING.format(benchmark=name, M=arity, batch=batch)
-        for name, arities in (("max", config.runtime.max_M), ("sum", config.runtime.sum_M))
-        for arity in arities
-        for batch in config.runtime.batch_sizes
-    ]
-
-
-def table_runs(config: Config, table: str) -> list[tuple[Cell, str]]:
-    """The runs that a table shows."""
-    name, tails = TABLE_CELLS[table]
-    return [
-        (cell, method)
-        for cell, method in runs(config)
-        if cell.benchmark == name and (tails is None or cell.rho in tails)
-    ]
-
-
-def robustness_runs(config: Config) -> list[tuple[Cell, str]]:
-    """The trained model that CAROT's robustness is shown on: SL on MAX-3, the first of the grid."""
-    return [run for run in runs(config) if run[1] == "sl" and (run[0].benchmark, run[0].M) == ("max", "3")][:1]
-
-
-def order_runs(config: Config) -> list[tuple[Cell, str]]:
-    """The runs whose classes are put in the order of their bounds."""
-    methods = ("sl", "ilp-alg1", "ilp-gold")
-    return [run for run in runs(config) if run[1] in methods and int(run[0].M) > 1]  # M = 1 hides nothing
-
-
-def tables(config: Config) -> list[str]:
-    """The tables of the configuration that have something to show."""
-    return [table for table in config.tables if table == "runtime" or table_runs(config, table)]
-
-
-def settings_of(config: Config, benchmark: str) -> Benchmark:
+def block_of(config: Config, benchmark: str) -> BenchmarkBlock:
     """A benchmark's settings, or an error that lists those in the configuration."""
     if benchmark not in config.benchmarks:
         raise InvalidInput("benchmark", f"one of the configuration's: {', '.join(config.benchmarks)}", repr(benchmark))
     return config.benchmarks[benchmark]
 
 
-def sigma_of(config: Config, benchmark: str, arity: str) -> Sigma:
-    """The symbolic component of a cell."""
-    from nslimb import sigma
-
-    if benchmark == "max":
-        return sigma.maximum(int(arity))
-    if benchmark == "sum":
-        return sigma.total(int(arity))
-    if benchmark == "hwf":
-        return sigma.formula(int(arity), precedence=config.precedence)
-    if config.hierarchy is None:
-        return sigma.smallest_parent(arity=int(arity))
-    leaves = [child for children in config.hierarchy.values() for child in children if child not in config.hierarchy]
-    return sigma.smallest_parent(config.hierarchy, int(arity), classes=sorted(leaves))
+def variant_of(config: Config, benchmark: str, method: str) -> Variant:
+    """A method of a benchmark by its name, or an error that lists those that it has."""
+    variants = {variant.name: variant for variant in block_of(config, benchmark).methods}
+    if method not in variants:
+        raise InvalidInput("method", f"one of {benchmark}'s: {', '.join(variants)}", repr(method))
+    return variants[method]
 
 
-def groups_of(benchmark: str, arity: str) -> list[int] | None:
-    """Positions whose labels share a marginal: digits and operators apart in formulas."""
-    return [i % 2 for i in range(int(arity))] if benchmark == "hwf" else None
+def source_name(config: Config, benchmark: str) -> str:
+    """A source as part of a path: its own name, or the benchmark's where it is a file or a folder of the user's."""
+    from nslimb.data import SOURCES
+
+    spec = block_of(config, benchmark).source
+    return spec if spec in SOURCES else f"own-{benchmark}"
 
 
-def tail_of(benchmark: str) -> dict[str, Any]:
-    """How a benchmark's long tail runs."""
-    return {"reverse": benchmark == "max", "order": HWF_ORDER if benchmark == "hwf" else None}
+def timings(config: Config) -> list[tuple[str, str, int]]:
+    """The measurements of the runtime table: benchmark, M, batch size."""
+    if "runtime" not in table_names(config):
+        return []
+    return [
+        (name, arity, batch)
+        for name, block in config.runtime.cells.items()
+        if name in config.benchmarks
+        for arity in block.M
+        for batch in config.runtime.batch_sizes
+    ]
 
 
-def method_options(config: Config, benchmark: str) -> dict[str, Any]:
-    """How the protocol computes losses: as the paper does, or exactly."""
-    common = {
-        "epsilon": config.training.epsilon,
-        "pre_epochs": config.training.pre_epochs,
-        "warm_up": config.training.warm_up,
-    }
-    if config.protocol == "exact":
-        return {"proofs": None, "form": "nll", "encoding": "hull", **common}
-    proofs = None if benchmark == "smallest_parent" else 1
-    return {"proofs": proofs, "form": "bce", "encoding": "paper", **common}
+def timing_path(benchmark: str, arity: str, batch: int) -> str:
+    """The folder of a measurement, below the results folder."""
+    return paths.TIMING.format(benchmark=benchmark, M=arity, batch=batch)
+
+
+def tables_of(config: Config) -> dict[str, tuple[str, tuple[str, ...] | None]]:
+    """Every table that the benchmarks can show: the entry of the configuration, and the long tails (None: all)."""
+    found: dict[str, tuple[str, tuple[str, ...] | None]] = {}
+    for name, block in config.benchmarks.items():
+        problem = block.problem(name)
+        own = problem.benchmark(config.base)
+        # The paper's tables are those of its own entries; another entry with the same sigma has one of its own name.
+        shown = own.tables if own.name == name else {name: None}
+        found |= {table: (name, tails) for table, tails in shown.items()}
+    return found
+
+
+def table_names(config: Config) -> tuple[str, ...]:
+    """The tables to make: those asked for that have something to show, else one for every benchmark and its kinds."""
+    known = tables_of(config)
+    if config.tables is None:
+        return tuple(known)
+    return tuple(name for name in config.tables if name == "runtime" or (name in known and table_runs(config, name)))
+
+
+def table_runs(config: Config, table: str) -> list[Run]:
+    """The runs that a table shows."""
+    name, tails = tables_of(config)[table]
+    return [
+        (cell, method)
+        for cell, method in runs(config)
+        if cell.benchmark == name and (tails is None or cell.rho in tails)
+    ]

@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from nslimb.errors import DataError, InvalidInput
-from nslimb.experiment.names import ARITIES, BENCHMARKS, METHODS, NETWORKS, SOURCES, STUDIES, TABLES
+from nslimb.errors import DataError, InvalidInput, NslimbError
+from nslimb.experiment.problem import Problem
+from nslimb.experiment.variants import Block, Training, Variant, read_variants, settings_of_method
+
+Protocol = Literal["paper", "exact"]
 
 
 def _texts(values: Any) -> Any:
@@ -23,23 +26,23 @@ def _texts(values: Any) -> Any:
 
 # Swept values stay text: rho=10 and rho=10.0 would be two jobs.
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Names = tuple[str, ...]
 
 
-class Block(BaseModel):
-    """A part of the configuration: unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Benchmark(Block):
+class BenchmarkBlock(Block):
     """The cells of one benchmark: every M with every rho, every seed and every method."""
 
-    source: Literal[SOURCES]  # type: ignore[valid-type]
-    network: Literal[NETWORKS]  # type: ignore[valid-type]
+    sigma: str | dict[str, dict[str, Any]] | None = None
+    classes: int | Names | None = None
+    source: str
+    network: str
     samples: int = Field(ge=1)
     M: Texts = Field(min_length=1)
-    rho: Texts = Field(min_length=1)
-    methods: tuple[Literal[METHODS], ...] = Field(min_length=1)  # type: ignore[valid-type]
+    rho: Texts = ("0",)
+    tail: str | tuple[int | str, ...] | None = None
+    methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
+    seeds: Texts | None = None
+    training: dict[str, Any] = {}
 
     @field_validator("rho")
     @classmethod
@@ -50,18 +53,30 @@ class Benchmark(Block):
                 raise ValueError(f"expected 0 (no long tail) or numbers of at least 1, got {value}")
         return _distinct(values)
 
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if values is None else check_seeds(values)
 
-class Training(Block):
-    """How every network is trained; the defaults are the paper's."""
+    @field_validator("sigma")
+    @classmethod
+    def _one_sigma(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) != 1:
+            raise ValueError(f"expected one sigma with its options, {{name: {{option: value}}}}, got {len(value)}")
+        return value
 
-    epochs: int = Field(default=100, ge=1)
-    batch_size: int = Field(default=64, ge=1)
-    learning_rate: float = Field(default=1e-3, gt=0)
-    pre_epochs: int = Field(default=20, ge=0)
-    warm_up: int = Field(default=0, ge=0)
-    epsilon: float = Field(default=0.99, ge=0)
-    device: str = "auto"
-    threads: int = Field(default=1, ge=1)
+    def problem(self, name: str) -> Problem:
+        """The symbolic component; an entry without ``sigma`` is called after it."""
+        given = name if self.sigma is None else self.sigma
+        sigma, options = next(iter(given.items())) if isinstance(given, dict) else (given, {})
+        return Problem(name, sigma, dict(options or {}), self.classes)
+
+
+class RuntimeCells(Block):
+    """The cells of a benchmark in the runtime table."""
+
+    M: Texts = Field(min_length=1)
+    samples: int = Field(ge=1)
 
 
 class Runtime(Block):
@@ -69,10 +84,10 @@ class Runtime(Block):
 
     batch_sizes: tuple[int, ...] = (64, 256, 512)
     batches: int = Field(default=4, ge=1)
-    max_M: Texts = ("3", "4")  # noqa: N815
-    max_samples: int = 2000
-    sum_M: Texts = ("5", "6")  # noqa: N815
-    sum_samples: int = 1000
+    cells: dict[str, RuntimeCells] = {
+        "max": RuntimeCells(M=("3", "4"), samples=2000),
+        "sum": RuntimeCells(M=("5", "6"), samples=1000),
+    }
 
 
 class Config(Block):
@@ -80,52 +95,100 @@ class Config(Block):
 
     name: str = Field(pattern=r"^[a-z0-9_-]+$")
     results: Path = Path("results")
-    protocol: Literal["paper", "exact"] = "paper"
+    protocol: Protocol = "paper"
     seeds: Texts = Field(min_length=1)
     validation: int = Field(default=256, ge=1)
     data: Path = Path("data")
     hwf_path: Path | None = None
-    precedence: bool = False
-    hierarchy: dict[str, tuple[str, ...]] | None = None
+    base: Path = Path()  # the folder of the configuration file: paths of sigma, source, network and method start there
     training: Training = Training()
-    benchmarks: dict[Literal[BENCHMARKS], Benchmark] = Field(min_length=1)  # type: ignore[valid-type]
-    tables: tuple[Literal[TABLES], ...]  # type: ignore[valid-type]
-    studies: tuple[Literal[STUDIES], ...] = ()  # type: ignore[valid-type]
+    methods: dict[str, dict[str, Any]] = {}
+    benchmarks: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")], BenchmarkBlock] = Field(min_length=1)
+    adjustments: Names = ("la", "carot")
+    metrics: Names = ()
+    tables: Names | None = None
+    figures: Names | None = None
+    studies: Names = ()
     runtime: Runtime = Runtime()
 
     @field_validator("seeds")
     @classmethod
     def _seeds(cls, values: tuple[str, ...]) -> tuple[str, ...]:
-        for value in values:
-            if not value.isdigit():
-                raise ValueError(f"expected integers of at least 0, got {value}")
-        return _distinct(values)
+        return check_seeds(values)
 
     @model_validator(mode="after")
-    def _arities(self) -> Config:
-        for name, benchmark in self.benchmarks.items():
-            for arity in _distinct(benchmark.M):
-                if not arity.isdigit() or not ARITIES[name](int(arity)):
-                    raise ValueError(f"benchmarks.{name}.M: expected {ARITIES[name].__doc__}, got {arity}")
+    def _consistent(self) -> Config:
+        from nslimb.experiment.checks import check_config
+
+        try:
+            check_config(self)
+        except NslimbError as error:
+            raise ValueError(str(error)) from error
         return self
 
+    def training_of(self, benchmark: str, variant: Variant) -> Training:
+        """How a variant is trained: the grid's settings, then the benchmark's, then its own."""
+        block = self.benchmarks[benchmark].training
+        return Training(**{**self.training.model_dump(), **block, **variant.training})
 
-def read_config(values: Mapping[str, Any]) -> Config:
-    """The configuration, or one error that names every bad entry, what was given and what was expected."""
+    def method_settings(self, benchmark: str, variant: Variant) -> dict[str, Any]:
+        """A variant's settings: the protocol's for its benchmark, then the grid's for its method, then its own."""
+        protocol = {}
+        if self.protocol == "paper":
+            protocol = dict(self.benchmarks[benchmark].problem(benchmark).benchmark(self.base).paper)
+        return settings_of_method(variant, protocol, self.methods.get(variant.method, {}), self.base)
+
+    def seeds_of(self, benchmark: str) -> tuple[str, ...]:
+        """The seeds of a benchmark's runs."""
+        return self.benchmarks[benchmark].seeds or self.seeds
+
+
+def check_seeds(values: tuple[str, ...]) -> tuple[str, ...]:
+    """Distinct integers of at least 0."""
+    for value in values:
+        if not value.isdigit():
+            raise ValueError(f"expected integers of at least 0, got {value}")
+    return _distinct(values)
+
+
+def read_config(values: Mapping[str, Any], base: Path | None = None) -> Config:
+    """The configuration, or one error that names every bad entry, what was given and what was expected.
+
+    ``base`` is the folder of the configuration file, where it does not say itself.
+    """
     if not isinstance(values, Mapping):
         raise InvalidInput("config", "a mapping of keys to values", repr(values))
+    place = {} if base is None or "base" in values else {"base": base}
     try:
-        return Config(**values)
+        return Config(**values, **place)
     except ValidationError as error:
         raise InvalidInput("config", "a valid configuration", "\n" + "\n".join(map(_explain, error.errors()))) from None
 
 
 def read_file(path: Path) -> Config:
     """The configuration in a YAML file."""
+    return read_config(read_yaml(path), path.resolve().parent)
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file; a key that is given twice in one block is refused, where YAML would silently take the last."""
     import yaml
 
+    class Strict(yaml.SafeLoader):
+        """SafeLoader that counts keys."""
+
+    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = loader.construct_object(key_node, deep=True)
+            if key in seen:
+                raise DataError(f"{path}: line {key_node.start_mark.line + 1}: {key!r} is given twice in one block")
+            seen.add(key)
+        return dict(loader.construct_pairs(node, deep=True))
+
+    Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
     try:
-        return read_config(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Strict)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is no YAML file ({str(error).splitlines()[0]})") from error
 
@@ -144,7 +207,9 @@ def _explain(problem: Any) -> str:
 def _block_at(place: tuple[Any, ...]) -> type[Block]:
     """The kind of block that a path of keys leads to."""
     if place[:1] == ("benchmarks",):
-        return Benchmark
+        return BenchmarkBlock
+    if place[:2] == ("runtime", "cells"):
+        return RuntimeCells
     kinds: dict[str, type[Block]] = {"training": Training, "runtime": Runtime}
     return kinds.get(str(place[0]), Config) if place else Config
 

@@ -1,46 +1,105 @@
-"""Read what a grid has left on disk: for tables, figures and tracking alike."""
+"""Read what a grid has left on disk: for tables, figures, studies and tracking alike."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from nslimb.errors import BrokenFile
-from nslimb.experiment.cells import Cell, run_path
+from nslimb.experiment import names
+from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
-from nslimb.experiment.provenance import run_mark
-from nslimb.files import read_sealed
+from nslimb.experiment.jobs.recipe import digest_of
+from nslimb.experiment.recipes import adjust_recipe
+from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.runs.metrics import Metrics
+from nslimb.learning.history import Epoch, read_history
+from nslimb.learning.methods import method_class
+from nslimb.plotting import COLOURS
+
+MARKS = "osD^v*PX<>hp"
 
 
-def gather(config: Config, runs: list[tuple[Cell, str]]) -> list[dict[str, Any]]:
-    """For each run its keys, metrics and history; None for what is missing, an error for what is broken.
+@dataclass(frozen=True)
+class GridRun:
+    """A run of the grid: which it is, how it is printed and drawn, and what it has left on disk."""
 
-    Metrics of other settings or code, which a failed run may have left in place, count as missing.
+    cell: Cell
+    method: str
+    printed: str
+    oracle: bool
+    title: str  # of its benchmark
+    colour: str
+    mark: str
+    folder: Path
+    metrics: Metrics | None  # None where missing
+    epochs: list[Epoch] | None
+
+    @property
+    def scenario(self) -> str:
+        """Benchmark, M and rho, as figures print them."""
+        return f"{self.title}-{self.cell.M}, rho={self.cell.rho}"
+
+    @cached_property
+    def history(self) -> pd.DataFrame:
+        """One row an epoch."""
+        return pd.DataFrame([asdict(row) for row in self.epochs or ()])
+
+    @property
+    def finished(self) -> bool:
+        return self.metrics is not None and self.epochs is not None
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """How a line of this method is drawn."""
+        return {"color": self.colour, "label": self.printed}
+
+
+def printed_name(config: Config, benchmark: str, method: str) -> str:
+    """A method as tables print it; a variant by the name that it was given."""
+    variant = variant_of(config, benchmark, method)
+    own = method_class(variant.method, config.base).printed
+    return own if own and variant.name == variant.method else variant.name
+
+
+def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> list[GridRun]:
+    """For each run its metrics and history; None for what is missing, an error for what is broken.
+
+    Metrics of other settings, or of other code unless ``any_code``, which a failed run may have left in place, count as
+    missing.
     """
-    marks = {benchmark: run_mark(config, benchmark) for benchmark in {cell.benchmark for cell, _ in runs}}
-    gathered = []
-    for cell, method in runs:
-        folder = config.results / run_path(cell, method)
-        path, history = folder / "metrics.json", folder / "history.csv"
-        metrics = read_sealed(path) if path.exists() else None
-        if metrics is not None and metrics.get("mark") != marks[cell.benchmark]:
-            metrics = None
-        gathered.append(
-            {
-                **vars(cell),
-                "method": method,
-                "folder": folder,
-                "metrics": metrics,
-                "history": _read_history(history) if metrics is not None and history.exists() else None,
-            }
-        )
-    return gathered
+    order = list(dict.fromkeys(method for _, method in runs(config)))
+    return [_open(config, cell, method, order.index(method), any_code) for cell, method in chosen]
 
 
-def _read_history(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_csv(path)
-    except ValueError as error:
-        raise BrokenFile(path, f"cannot be read ({error})") from error
+def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -> GridRun:
+    folder = config.results / run_path(cell, method)
+    metrics = _metrics(config, cell, method, folder / names.METRICS, any_code)
+    history = folder / names.HISTORY
+    variant = variant_of(config, cell.benchmark, method)
+    return GridRun(
+        cell=cell,
+        method=method,
+        printed=printed_name(config, cell.benchmark, method),
+        oracle=method_class(variant.method, config.base).oracle,
+        title=config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base).title,
+        colour=COLOURS[place % len(COLOURS)],
+        mark=MARKS[place % len(MARKS)],
+        folder=folder,
+        metrics=metrics,
+        epochs=read_history(history) if metrics is not None and history.exists() else None,
+    )
+
+
+def _metrics(config: Config, cell: Cell, method: str, path: Path, any_code: bool) -> Metrics | None:
+    if not path.exists():
+        return None
+    found = read_schema(path, Metrics)
+    recipe = adjust_recipe(config, cell, method)
+    code = recipe.pop("code")
+    fresh = found.settings == digest_of(recipe) and (any_code or found.code == code)
+    return found if fresh else None

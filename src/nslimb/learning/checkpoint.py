@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import zipfile
-from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,14 @@ from torch import nn
 from nslimb.data.samples import Samples
 from nslimb.errors import BrokenFile, DataError
 from nslimb.files import digest, written_aside
-from nslimb.learning.methods import Method
+from nslimb.learning.history import Epoch, write_history
+from nslimb.learning.methods.base import Method
 from nslimb.sigma.component import Sigma
 
+VERSION = 1  # of model.pt and checkpoint.pt
 
-def fingerprint(
+
+def run_digest(
     settings: dict[str, Any],
     samples: Samples,
     sigma: Sigma,
@@ -42,53 +44,48 @@ def fingerprint(
 
 def save(
     folder: Path,
-    fingerprint: str,
+    run: str,
     network: nn.Module,
     optimizer: torch.optim.Optimizer,
     method: Method,
-    history: list[dict[str, Any]],
+    history: list[Epoch],
 ) -> None:
     """The checkpoint, then the history: whole files, one after the other."""
     with written_aside(folder / "checkpoint.pt") as aside:
         state = {
-            "fingerprint": fingerprint,
+            "version": VERSION,
+            "run": run,
             "network": network.state_dict(),
             "optimizer": optimizer.state_dict(),
             "method": method.state_dict(),
-            "history": json.dumps(history),
+            "history": json.dumps([asdict(row) for row in history]),
         }
         torch.save(state, aside)
     write_history(folder / "history.csv", history)
 
 
-def write_history(path: Path, history: Iterable[dict[str, Any]]) -> None:
-    """One row an epoch."""
-    rows = list(history)
-    with written_aside(path) as aside, aside.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+def save_model(path: Path, network: nn.Module, method: Method) -> None:
+    """A trained model: weights of the network and state of the method."""
+    with written_aside(path) as aside:
+        torch.save({"version": VERSION, "network": network.state_dict(), "method": method.state_dict()}, aside)
 
 
-def resume(
-    folder: Path, fingerprint: str, network: nn.Module, optimizer: torch.optim.Optimizer, method: Method
-) -> list[dict[str, Any]]:
+def resume(folder: Path, run: str, network: nn.Module, optimizer: torch.optim.Optimizer, method: Method) -> list[Epoch]:
     """Take up a checkpoint in ``folder``; the history so far, empty where there is none."""
     path = folder / "checkpoint.pt"
     for stale in folder.glob(".*.pt.*"):  # written aside by a process that was killed
         stale.unlink()
-    method.reset()
     if not path.exists():
         (folder / "model.pt").unlink(missing_ok=True)
         return []
     state = load_weights(path)
-    if state.get("fingerprint") != fingerprint:
+    if state["run"] != run:
         reason = "expected a checkpoint of this configuration, got one of another (settings, samples, sigma or method)"
         raise BrokenFile(path, reason, "remove it to start anew, or train into another folder")
     network.load_state_dict(state["network"])
     optimizer.load_state_dict(state["optimizer"])
     method.load_state_dict(state["method"])
-    history: list[dict[str, Any]] = json.loads(state["history"])
+    history = [Epoch(**row) for row in json.loads(state["history"])]
     write_history(folder / "history.csv", history)
     return history
 
@@ -106,4 +103,8 @@ def load_weights(path: Path) -> dict[str, Any]:
     except Exception as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BrokenFile(path, f"cannot be read as weights ({first})", "remove it and train again") from error
+    found = state.get("version") if isinstance(state, dict) else None
+    if found != VERSION:
+        reason = f"is of format version {found or 'none'}, and this nslimb reads {VERSION}"
+        raise BrokenFile(path, reason, "remove it and train again, or read it with the nslimb that wrote it")
     return state

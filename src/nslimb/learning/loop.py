@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -15,13 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nslimb.arrays import IntArray
 from nslimb.checks import check_count
 from nslimb.data.pixels import flip_and_crop, normalise
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput, TrainingFailed
-from nslimb.files import written_aside
-from nslimb.learning.checkpoint import fingerprint, load_weights, resume, save
-from nslimb.learning.methods import Batch, Method
+from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, save_model
+from nslimb.learning.history import Epoch
+from nslimb.learning.methods.base import Batch, Method
 from nslimb.learning.progress import EpochLog
 from nslimb.metrics import confusion_matrix
 from nslimb.networks import Classifier, build
@@ -44,12 +44,17 @@ class Settings:
     mixed_precision: bool = False
     compile: bool = False
 
+    def learned(self) -> dict[str, Any]:
+        """Those that the weights depend on; where a network is trained is none of them."""
+        return {key: value for key, value in asdict(self).items() if key != "device"}
 
-class Record(NamedTuple):
-    """Test images and gold labels, for a column of the history and nothing else."""
 
-    indices: np.ndarray[Any, np.dtype[np.int64]]
-    labels: np.ndarray[Any, np.dtype[np.int64]]
+class Probe(NamedTuple):
+    """Test images and gold labels, looked at every few epochs for columns of the history and nothing else."""
+
+    indices: IntArray
+    labels: IntArray
+    every: int = 1  # epochs between two looks; the last epoch is always looked at
 
 
 class Trained(NamedTuple):
@@ -57,7 +62,7 @@ class Trained(NamedTuple):
 
     network: Classifier
     method: Method
-    history: list[dict[str, Any]]
+    history: list[Epoch]
     seconds: float
 
 
@@ -69,7 +74,7 @@ def train(
     settings: Settings,
     folder: Path,
     *,
-    test: Record | None = None,
+    test: Probe | None = None,
     start_from: Path | None = None,
     description: str = "training",
 ) -> Trained:
@@ -83,11 +88,13 @@ def train(
     pixels = torch.from_numpy(images).to(device)
     tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
     start = None if start_from is None else load_weights(start_from)
+    method.begin(samples)
     network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start)
+    method.begin_network(network)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     features = _features(network, settings)
-    mark = fingerprint(asdict(settings), samples, sigma, method, images, start_from)
-    history = resume(folder, mark, network, optimizer, method)
+    digest = run_digest(settings.learned(), samples, sigma, method, images, start_from)
+    history = resume(folder, digest, network, optimizer, method)
     total = method.pre_epochs + settings.epochs
     first = time.perf_counter()
     with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
@@ -98,27 +105,28 @@ def train(
                     network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch
                 )
             seconds = time.perf_counter() - began
-            row = {
-                "epoch": epoch + 1,
-                "phase": "pre-estimation" if epoch < method.pre_epochs else "training",
-                "loss": loss,
-                "train_weak_accuracy": right / len(tuples),
-                **_look(network, method, sigma, pixels, samples, test),
-                "ratios": "" if method.ratios is None else json.dumps(np.round(method.ratios.tolist(), 6).tolist()),
-                "seconds": round(seconds, 4),
-                "lp_seconds": round(method.lp_seconds - in_lp, 4),
-                "batches": -(-len(tuples) // settings.batch_size),
-            }
+            looked = test is not None and ((epoch + 1) % test.every == 0 or epoch + 1 == total)
+            row = Epoch(
+                epoch=epoch + 1,
+                phase="pre-estimation" if epoch < method.pre_epochs else "training",
+                loss=loss,
+                train_weak_accuracy=right / len(tuples),
+                **_look(network, method, sigma, pixels, samples, test if looked else None),
+                ratios=None if method.ratios is None else np.round(method.ratios.tolist(), 6).tolist(),
+                seconds=round(seconds, 4),
+                lp_seconds=round(method.lp_seconds - in_lp, 4),
+                batches=-(-len(tuples) // settings.batch_size),
+            )
             history.append(row)
             if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
                 network = _fresh(settings, sigma, "final", device, pixels, start)
+                method.begin_network(network)
                 features = _features(network, settings)
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
-            save(folder, mark, network, optimizer, method, history)
+            save(folder, digest, network, optimizer, method, history)
             log.epoch(row)
     taken = time.perf_counter() - first
-    with written_aside(folder / "model.pt") as aside:
-        torch.save({"network": network.state_dict(), "method": method.state_dict()}, aside)
+    save_model(folder / "model.pt", network, method)
     (folder / "checkpoint.pt").unlink(missing_ok=True)
     return Trained(network.eval(), method, history, taken)
 
@@ -214,22 +222,18 @@ def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any) -
 
 
 def _look(
-    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: Record | None
+    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: Probe | None
 ) -> dict[str, Any]:
     """Weak accuracy on the validation samples, and accuracy on the test images for the record."""
     seen = sigma.apply(predict(network, method, pixels, samples.validation).argmax(-1)).cpu().numpy()
-    row: dict[str, Any] = {
-        "validation_weak_accuracy": float(np.mean(seen == samples.validation_weak)),
-        "test_accuracy": "",
-        "test_class_accuracy": "",
-    }
+    looked: dict[str, Any] = {"validation_weak_accuracy": float(np.mean(seen == samples.validation_weak))}
     if test is not None:
         predicted = predict(network, method, pixels, test.indices).argmax(-1).cpu().numpy()
-        row["test_accuracy"] = float(np.mean(predicted == test.labels))
         matrix = confusion_matrix(test.labels, predicted, sigma.num_classes)
         recall = np.diag(matrix) / np.maximum(matrix.sum(axis=1), 1)
-        row["test_class_accuracy"] = json.dumps(np.round(recall, 4).tolist())
-    return row
+        looked["test_accuracy"] = float(np.mean(predicted == test.labels))
+        looked["test_class_accuracy"] = np.round(recall, 4).tolist()
+    return looked
 
 
 def _fresh(

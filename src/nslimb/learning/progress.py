@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from nslimb.learning.history import Epoch
 
 
 class EpochLog:
@@ -35,11 +35,11 @@ class EpochLog:
         if self.bar is not None:
             self.bar.stop()
 
-    def epoch(self, row: dict[str, Any]) -> None:
+    def epoch(self, row: Epoch) -> None:
         """Report a finished epoch."""
-        figures = f"loss {row['loss']:.4f}, weak accuracy {row['validation_weak_accuracy']:.1%}"
+        figures = f"loss {row.loss:.4f}, weak accuracy {row.validation_weak_accuracy:.1%}"
         if self.bar is not None:
-            self.bar.update(self.task, completed=row["epoch"], figures=figures)
+            self.bar.update(self.task, completed=row.epoch, figures=figures)
         else:
-            line = f"{self.description}: epoch {row['epoch']}/{self.total}, {figures}, {row['seconds']:.1f} s"
+            line = f"{self.description}: epoch {row.epoch}/{self.total}, {figures}, {row.seconds:.1f} s"
             print(line, file=self.console.file, flush=True)

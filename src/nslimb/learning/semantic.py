@@ -23,6 +23,7 @@ def semantic_loss(
     proofs: int | None = None,
     form: Form = "nll",
     engine: Engine = "native",
+    noise: float = 0.0,
 ) -> Tensor:
     """One loss a sample from log-scores [B, M, c] and weak labels (indices) [B]: returns [B].
 
@@ -33,7 +34,8 @@ def semantic_loss(
       the observed one and -log(1 - P_s') for the others.
 
     ``proofs=None`` counts the whole pre-image, exactly; ``proofs=k`` only its k most probable label
-    vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram.
+    vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. ``noise`` e is the share
+    of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only).
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
@@ -44,14 +46,22 @@ def semantic_loss(
     """
     if form not in ("nll", "bce"):
         raise InvalidInput("form", "'nll' or 'bce'", repr(form))
+    if not 0 <= noise < 1 or (noise and form == "bce"):
+        raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
     indices = check_weak(weak, len(log_probs), len(sigma.weak_labels), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
-        return observed
+        return _with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
     others = -log_complement(log_probs).scatter(1, indices, 0.0)
     return (observed + others.sum(dim=1)) / len(sigma.weak_labels)
+
+
+def _with_noise(observed: Tensor, noise: float, number: int) -> Tensor:
+    """-log((1 - e) P + e / S) from -log P."""
+    wrong = torch.full_like(observed, math.log(noise / number))
+    return -torch.logaddexp(math.log1p(-noise) - observed, wrong)
 
 
 def _log_probs(log_scores: Tensor, sigma: Sigma, proofs: int | None, engine: str) -> Tensor:

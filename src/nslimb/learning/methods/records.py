@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
+from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
+from nslimb.learning.methods.sl import semantic_losses
+from nslimb.sigma.component import Sigma
 
 
 class Records:
@@ -67,3 +72,40 @@ class Records:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where ``state_dict`` was taken."""
         self.mean = state["mean"]
+
+
+@dataclass(frozen=True)
+class RecordsSettings(WeakSettings):
+    """``momentum`` of the mean feature, and whether training debiases too, not prediction alone."""
+
+    momentum: float = 0.9
+    debias_training: bool = True
+
+
+class Debiased(WeakMethod):
+    """RECORDS around SL."""
+
+    printed = "RECORDS"
+    Settings = RecordsSettings
+    settings: RecordsSettings
+
+    def __init__(self, sigma: Sigma, settings: RecordsSettings) -> None:
+        super().__init__(sigma, settings)
+        self.records = Records(settings.momentum, settings.debias_training)
+
+    def begin(self, samples: Samples) -> None:
+        super().begin(samples)
+        self.records.mean = None
+
+    def sample_losses(self, batch: Batch) -> Tensor:
+        logits = self.records.train(batch.logits, batch.features, batch.head)
+        return semantic_losses(self, batch._replace(logits=logits))
+
+    def debias(self, logits: Tensor, head: nn.Module) -> Tensor:
+        return self.records.predict(logits, head)
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.records.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.records.load_state_dict(state)

@@ -1,0 +1,33 @@
+"""What the grid asks of a benchmark, said by the benchmark itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nslimb.sigma.component import Sigma
+
+# How the long tail runs: "exp" (head = class 0), "reversed" (head = the last class), or classes from the head on.
+Tail = str | tuple[int | str, ...]
+
+
+def at_least(least: int) -> Callable[[int], str]:
+    """A check of arities: what was expected, in words, or nothing."""
+    return lambda arity: "" if arity >= least else f"integers of at least {least}"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A symbolic component with all that the grid, its tables and its figures need to know about it."""
+
+    name: str
+    sigma: Callable[..., Sigma]  # takes the arity, and options of its own by keyword
+    title: str  # as figures print it
+    arities: Callable[[int], str] = at_least(1)  # what was expected, where an arity is not allowed; else nothing
+    tail: Tail = "exp"
+    # Settings of methods in the protocol `paper`; each method takes those that it knows.
+    paper: Mapping[str, Any] = field(default_factory=lambda: {"proofs": 1, "form": "bce", "encoding": "paper"})
+    # The tables that show it, and the long tails that each shows (None: all).
+    tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    experiment: str = ""  # in MLflow; its name if empty

@@ -1,0 +1,111 @@
+"""What is refused before any job starts: everything that a configuration names must be there and fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nslimb.errors import InvalidInput, NslimbError
+from nslimb.experiment.benchmarks import BENCHMARKS
+from nslimb.experiment.variants import Training, Variant, checked_settings
+from nslimb.learning.methods import method_class
+from nslimb.networks import NETWORKS
+from nslimb.sigma.resolve import SIGMAS
+
+if TYPE_CHECKING:
+    from nslimb.experiment.config import BenchmarkBlock, Config
+
+
+def check_config(config: Config) -> None:
+    """Refuse what cannot run, with its place in the configuration."""
+    for name, settings in config.methods.items():
+        checked_settings(method_class(name, config.base), settings, name)
+    for name, block in config.benchmarks.items():
+        _at(f"benchmarks.{name}", _check_sigma, config, name, block)
+        _at(f"benchmarks.{name}.source", _check_source, config, block)
+        _at(f"benchmarks.{name}.network", NETWORKS.get, block.network, config.base)
+        for variant in block.methods:
+            _at(f"benchmarks.{name}", _check_variant, config, name, variant)
+    _check_lists(config)
+
+
+def _at(place: str, check: object, *arguments: object) -> None:
+    """Call a check; what it refuses is told with its place in the configuration."""
+    try:
+        check(*arguments)  # type: ignore[operator]
+    except NslimbError as error:
+        raise NslimbError(f"{place}: {error}") from error
+
+
+def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
+    problem = block.problem(name)
+    if block.sigma is None and problem.sigma not in BENCHMARKS and problem.sigma.replace("-", "_") not in SIGMAS:
+        expected = f"one of {', '.join(BENCHMARKS)}, or a key sigma that says what it is"
+        raise InvalidInput("benchmark", expected, repr(name))
+    benchmark = problem.benchmark(config.base)
+    for arity in block.M:
+        expected = "integers" if not arity.isdigit() else benchmark.arities(int(arity))
+        if expected:
+            raise InvalidInput("M", expected, arity)
+        if problem.sigma not in BENCHMARKS:
+            problem.build(int(arity), config.base)
+    if len({int(arity) for arity in block.M}) < len(block.M):
+        raise InvalidInput("M", "distinct values", ", ".join(block.M))
+    if isinstance(block.tail, str) and block.tail not in ("exp", "reversed"):
+        raise InvalidInput("tail", "exp, reversed, or a list of classes from the head on", repr(block.tail))
+    for key in block.training:
+        if key not in Training().learned():
+            raise InvalidInput("training", f"one of {', '.join(Training().learned())}", repr(key))
+    for variant in block.methods:
+        config.training_of(name, variant)
+
+
+def _check_source(config: Config, block: BenchmarkBlock) -> None:
+    from nslimb.data import SOURCES
+
+    path = Path(config.base, block.source)
+    if block.source not in SOURCES and not path.exists():
+        expected = (
+            f"one of {', '.join(SOURCES)}, or your own: a folder with a sub-folder for each class, or an npz file with "
+            "images and labels"
+        )
+        raise InvalidInput("source", expected, f"{block.source!r}, and {path} does not exist")
+
+
+def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
+    config.method_settings(benchmark, variant)
+    names = [other.name for other in config.benchmarks[benchmark].methods]
+    origin, seen = variant.start_from, [variant.name]
+    while origin is not None:
+        if origin not in names:
+            raise InvalidInput(f"methods.{variant.name}.start_from", f"one of {', '.join(names)}", repr(origin))
+        if origin in seen:
+            raise InvalidInput(f"methods.{variant.name}.start_from", "another method", " -> ".join([*seen, origin]))
+        seen.append(origin)
+        origin = next(other.start_from for other in config.benchmarks[benchmark].methods if other.name == origin)
+
+
+def _check_lists(config: Config) -> None:
+    from nslimb.adjustment import ADJUSTMENTS
+    from nslimb.experiment.cells import tables_of
+    from nslimb.experiment.figures import FIGURES
+    from nslimb.experiment.studies import STUDIES
+    from nslimb.metrics import METRICS
+
+    for key, registry, entries in (
+        ("adjustments", ADJUSTMENTS, config.adjustments),
+        ("metrics", METRICS, config.metrics),
+        ("figures", FIGURES, config.figures or ()),
+        ("studies", STUDIES, config.studies),
+    ):
+        for entry in entries:
+            _at(key, registry.get, entry, config.base)
+        short = [entry.rpartition(":")[2] for entry in entries]
+        for name in short:
+            if short.count(name) > 1:
+                raise InvalidInput(key, "distinct names", f"{name} twice")
+    known = [*tables_of(config), "runtime"]
+    paper = ("max", "max_full", "sum", "hwf", "smallest_parent")  # of which a configuration may leave some empty
+    for table in config.tables or ():
+        if table not in known and table not in paper:
+            raise InvalidInput("tables", f"one of {', '.join(known)}", repr(table))

@@ -1,0 +1,157 @@
+"""What reruns when: digests of the code that a step runs through, derived from its imports.
+
+The code of a step is the import closure of its entry points: the workflow's script and the modules that it names, and
+all that these import in turn, inside functions too. Docstrings, comments and blank lines do not count, nor do the lines
+of a registry (``NAME = Registry(...)``): what a run names in one is an entry point of that run. A module that says
+``OPTIONAL = True`` is left out where it is imported inside a function.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from nslimb.errors import DataError
+from nslimb.experiment import places
+from nslimb.files import digest
+from nslimb.registry import Registry, file_of
+
+
+def code_digest(entries: Iterable[Path]) -> str:
+    """A short digest of the files that the entry points run through, and only of these."""
+    files = sorted(closure(frozenset(entries)))
+    return digest(*(f"{_name(file)}\n{essence(file, _date(file))}\n".encode() for file in files))[:16]
+
+
+def module_file(module: str) -> Path:
+    """The file of one of the package's modules."""
+    path = places.PACKAGE.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def entry_file(registry: Registry[object], name: str, base: Path | None = None) -> Path | None:
+    """The file that a registry's entry, or the user's own object, comes from; None for an installed module."""
+    reference = registry.reference(name)
+    own = file_of(reference, base)
+    if own is not None:
+        return own
+    module = reference.partition(":")[0]
+    if module.partition(".")[0] == "nslimb":
+        return module_file(module)
+    beside = (base or Path.cwd()).joinpath(*module.split(".")).with_suffix(".py")
+    return beside if beside.is_file() else None
+
+
+@lru_cache(maxsize=4096)
+def closure(entries: frozenset[Path]) -> frozenset[Path]:
+    """All files that the entry points import, directly or not, and they themselves."""
+    found: set[Path] = set()
+    waiting = list(entries)
+    while waiting:
+        file = waiting.pop()
+        if file not in found:
+            found.add(file)
+            waiting += imported(file, _date(file))
+    return frozenset(found)
+
+
+def _date(file: Path) -> int:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read, and a job depends on it ({error})") from error
+
+
+def _name(file: Path) -> str:
+    """What a file is called in a digest, wherever the package and the user's folder are."""
+    for root in (places.PACKAGE, places.SCRIPTS):
+        if file.is_relative_to(root):
+            return str(file.relative_to(root))
+    return file.name
+
+
+@lru_cache(maxsize=4096)
+def imported(file: Path, _date: int) -> tuple[Path, ...]:
+    """The files of the package, or beside the user's own file, that a file imports."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names: list[tuple[str, bool]] = []
+    _walk(tree, False, names)
+    found = []
+    for name, inside in names:
+        for path in _files_of(name, file):
+            if not (inside and _is_optional(path, path.stat().st_mtime_ns)):
+                found.append(path)
+    return tuple(dict.fromkeys(found))
+
+
+def _walk(node: ast.AST, inside: bool, names: list[tuple[str, bool]]) -> None:
+    """Collect the dotted names that are imported below a node, and whether inside a function; types do not count."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            for other in child.orelse:
+                _walk(other, inside, names)
+        elif isinstance(child, ast.Import):
+            names += [(alias.name, inside) for alias in child.names]
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            # `from a import b`: b may be a module of its own.
+            names += [(f"{child.module}.{alias.name}", inside) for alias in child.names]
+        else:
+            _walk(child, inside or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)), names)
+
+
+def _files_of(name: str, importer: Path) -> list[Path]:
+    """The files that importing a dotted name executes: the packages above it, and the module itself."""
+    parts = name.split(".")
+    root = places.PACKAGE.parent if parts[0] == places.PACKAGE.name else importer.parent
+    found = []
+    for size in range(1, len(parts) + 1):
+        path = root.joinpath(*parts[:size])
+        if path.is_dir():
+            if (path / "__init__.py").is_file():
+                found.append(path / "__init__.py")
+        elif path.with_suffix(".py").is_file():
+            found.append(path.with_suffix(".py"))
+            break
+        else:
+            break
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _is_optional(file: Path, _date: int) -> bool:
+    return "\nOPTIONAL = True\n" in file.read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=4096)
+def essence(file: Path, _date: int) -> str:
+    """A file's text without comments, docstrings, blank lines and registries; the same under every Python."""
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    for token in tokens:
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for first, last in _left_out(ast.parse(text)):
+        for row in range(first, last + 1):
+            lines[row - 1] = ""
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _left_out(tree: ast.Module) -> list[tuple[int, int]]:
+    """The lines of docstrings and of registries."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                found.append((first.lineno, first.end_lineno or first.lineno))
+    for node in tree.body:
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Registry":
+            found.append((node.lineno, node.end_lineno or node.lineno))
+    return found

@@ -1,0 +1,93 @@
+"""The step `adjust`: metrics of a trained model before and after each adjustment."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from nslimb.adjustment.evaluation import evaluate_adjustments
+from nslimb.arrays import FloatArray
+from nslimb.data.samples import Gold, Samples, load_gold, load_samples
+from nslimb.data.source import ImageSource
+from nslimb.experiment import names
+from nslimb.experiment.jobs.recipe import Host, Recipe, digest_of, sigma_of, source_of
+from nslimb.experiment.jobs.train import method_of
+from nslimb.experiment.runs.base import read_schema, write_schema
+from nslimb.experiment.runs.marginals import Marginals
+from nslimb.experiment.runs.metrics import Metrics, RatioError
+from nslimb.learning.checkpoint import load_weights
+from nslimb.learning.loop import predict
+from nslimb.learning.methods.base import Method
+from nslimb.metrics import kullback_leibler, total_variation
+from nslimb.networks import Classifier, build
+from nslimb.sigma.component import Sigma
+
+
+class OpenRun(NamedTuple):
+    """A trained run with all that it was made from."""
+
+    source: ImageSource
+    samples: Samples
+    gold: Gold
+    sigma: Sigma
+    ratios: FloatArray
+    network: Classifier
+    method: Method
+
+    def scores(self, indices: Any) -> torch.Tensor:
+        """Log-scores of images by index."""
+        return predict(self.network, self.method, torch.from_numpy(self.source.images), indices)
+
+
+def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
+    """Read a trained run from its folder."""
+    cell = folder.parent
+    sigma = sigma_of(recipe, host)
+    stored = load_weights(folder / names.MODEL)
+    network = build(recipe["network"], sigma.num_classes, recipe["seed"], base=host.base)
+    network.load_state_dict(stored["network"])
+    method = method_of(recipe, host, sigma, cell)
+    method.load_state_dict(stored["method"])
+    return OpenRun(
+        source=source_of(recipe, host, sigma, ready),
+        samples=load_samples(cell / names.SAMPLES),
+        gold=load_gold(cell / names.GOLD),
+        sigma=sigma,
+        ratios=np.asarray(read_schema(cell / names.MARGINALS, Marginals).ratios),
+        network=network,
+        method=method,
+    )
+
+
+def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
+    """Metrics of a trained model before and after each adjustment: metrics.json."""
+    began = time.perf_counter()
+    torch.set_num_threads(host.threads)
+    run = open_run(recipe, host, ready, folder)
+    ratios, gold = run.ratios, run.gold
+    adjusted = evaluate_adjustments(
+        run.scores(run.samples.test),
+        gold.test,
+        run.scores(run.samples.validation),
+        run.samples.validation_weak,
+        run.sigma,
+        ratios,
+    )
+    content = Metrics(
+        source=run.source.name,
+        adjustments=adjusted,
+        ratios=RatioError(
+            total_variation=total_variation(ratios, gold.ratios),
+            kullback_leibler=kullback_leibler(gold.ratios, ratios),
+            estimated=ratios.tolist(),
+            true=gold.ratios.tolist(),
+        ),
+        settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
+        code=recipe["code"],
+        seconds=time.perf_counter() - began,
+    )
+    write_schema(folder / names.METRICS, content)

@@ -1,0 +1,31 @@
+"""The step `marginals`: Algorithm 1 on a cell's weak labels."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+
+from nslimb.data.samples import load_samples
+from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of
+from nslimb.experiment.runs.base import write_schema
+from nslimb.experiment.runs.marginals import Marginals
+from nslimb.marginals import NotIdentified, estimate_marginal
+
+
+def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -> None:
+    """Estimate the hidden ratios from the weak labels of the training samples."""
+    began = time.perf_counter()
+    sigma = sigma_of(recipe, host)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotIdentified)  # it is in the file
+        found = estimate_marginal(load_samples(samples).train_weak, sigma, sigma.groups)
+    content = Marginals(
+        ratios=found.ratios.tolist(),
+        log_likelihood=found.log_likelihood,
+        iterations=found.iterations,
+        converged=found.converged,
+        not_identified=list(found.flat_classes),
+        seconds=time.perf_counter() - began,
+    )
+    write_schema(marginals, content)

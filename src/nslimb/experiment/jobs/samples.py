@@ -1,0 +1,25 @@
+"""The step `samples`: draw a cell's weak samples; gold labels go to a file of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nslimb.data.samples import draw_samples, save
+from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
+
+
+def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Path) -> None:
+    """Draw the samples that a recipe describes; ``ready`` is the mark of their source."""
+    sigma, tail = sigma_of(recipe, host), recipe["tail"]
+    drawn, hidden = draw_samples(
+        source_of(recipe, host, sigma, ready),
+        sigma,
+        recipe["samples"],
+        recipe["seed"],
+        rho=float(recipe["rho"]),
+        validation=recipe["validation"],
+        reverse=tail == "reversed",
+        order=None if isinstance(tail, str) else tuple(tail),
+    )
+    save(drawn, samples)
+    save(hidden, gold)

@@ -1,0 +1,100 @@
+"""The step `train`: one method on one cell."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from nslimb.data.samples import load_gold, load_samples
+from nslimb.errors import BrokenFile
+from nslimb.experiment import names
+from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
+from nslimb.experiment.provenance import git_commit, job_environment, versions
+from nslimb.experiment.runs.base import read_schema, write_schema
+from nslimb.experiment.runs.marginals import Marginals
+from nslimb.experiment.runs.run import RunFile
+from nslimb.files import held
+from nslimb.learning.loop import Probe, Settings, train
+from nslimb.learning.methods import method_class
+from nslimb.learning.methods.base import Method
+from nslimb.sigma.component import Sigma
+
+
+def method_of(recipe: Recipe, host: Host, sigma: Sigma, cell: Path) -> Method:
+    """The method of a recipe with the inputs that it asks for; gold labels are opened for oracles alone."""
+    made = method_class(recipe["method"]["method"], host.base)
+    given: dict[str, Any] = {}
+    if "estimated_ratios" in made.needs:
+        given["estimated_ratios"] = read_schema(cell / names.MARGINALS, Marginals).ratios
+    if made.oracle:
+        gold = load_gold(cell / names.GOLD)
+        given |= {"gold_ratios": gold.ratios, "gold_labels": gold.train}
+    settings = made.Settings(**recipe["method"]["settings"])
+    return made(sigma, settings, **{key: given[key] for key in made.needs})
+
+
+def settings_of(recipe: Recipe, host: Host) -> Settings:
+    """How the loop is to train."""
+    return Settings(network=recipe["network"], seed=recipe["seed"], device=host.device, **recipe["training"])
+
+
+def train_run(
+    recipe: Recipe, host: Host, run: Mapping[str, Any], ready: str, into: Path, start_from: Path | None = None
+) -> None:
+    """Train a method: history.csv, model.pt and run.yaml in ``into``, below its cell's folder.
+
+    ``run`` says which it is: ``cell``, ``method`` (its name in the grid) and ``grid``.
+    """
+    began = time.perf_counter()
+    torch.set_num_threads(host.threads)
+    cell = into.parent
+    sigma, samples = sigma_of(recipe, host), load_samples(cell / names.SAMPLES)
+    source = source_of(recipe, host, sigma, ready)
+    test_labels = load_gold(cell / names.GOLD).test  # for columns of the history; no method sees them
+    method = method_of(recipe, host, sigma, cell)
+    begin = partial(
+        train,
+        source.images,
+        samples,
+        sigma,
+        method,
+        settings_of(recipe, host),
+        into,
+        test=Probe(samples.test, test_labels, host.look_every),
+        start_from=start_from,
+        base=host.base,
+        description=f"{run['cell_path']}/{into.name}",
+    )
+    with held(into / ".lock"):  # a job that outlived its scheduler may still be training this run
+        try:
+            trained = begin()
+        except BrokenFile as error:  # the checkpoint: all else has been read
+            print(f"{error}. Starting anew")
+            error.path.unlink()
+            trained = begin()
+    estimated = read_schema(cell / names.MARGINALS, Marginals)
+    described = RunFile(
+        cell=run["cell"],
+        method=run["method"],
+        printed=run["printed"],
+        oracle=trained.method.oracle,
+        protocol=recipe["protocol"],
+        grid=run["grid"],
+        source={"name": source.name, "origin": source.origin, "digest": source.checksum()},
+        recipe=dict(recipe),
+        device=str(next(trained.network.parameters()).device),
+        versions=versions(),
+        environment=job_environment(),
+        commit=git_commit(),
+        seconds={
+            "training": round(trained.seconds, 3),
+            "estimation": round(estimated.seconds, 3),
+            "job": round(time.perf_counter() - began, 3),
+        },
+    )
+    write_schema(into / names.RUN_FILE, described)

@@ -1,0 +1,154 @@
+"""What each step of a run depends on: the one place that says which of the configuration, and which code.
+
+A recipe is plain values. The workflow gives it to a job as its parameter, so that a job runs again when its recipe
+changes, and a job reads nothing else of the configuration but where it runs (device, threads, folders).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from nslimb.data import SOURCES
+from nslimb.experiment import places
+from nslimb.experiment.benchmarks import BENCHMARKS
+from nslimb.experiment.cells import Cell, block_of, variant_of
+from nslimb.experiment.config import Config
+from nslimb.experiment.digests import code_digest, entry_file, module_file
+from nslimb.experiment.jobs.recipe import digest_of
+from nslimb.experiment.problem import Problem
+from nslimb.learning.methods import METHODS
+from nslimb.networks import NETWORKS
+from nslimb.sigma.resolve import SIGMAS
+
+Recipe = dict[str, Any]
+
+
+def samples_recipe(config: Config, cell: Cell) -> Recipe:
+    """For drawing a cell's weak samples."""
+    block = block_of(config, cell.benchmark)
+    tail = block.problem(cell.benchmark).benchmark(config.base).tail if block.tail is None else block.tail
+    return {
+        **_problem(config, cell.benchmark, cell.M),
+        "samples": block.samples,
+        "validation": config.validation,
+        "rho": cell.rho,
+        "tail": tail if isinstance(tail, str) else list(tail),
+        "seed": int(cell.seed),
+        "code": _code("samples", _sigma_files(config, cell.benchmark)),
+    }
+
+
+def marginals_recipe(config: Config, cell: Cell) -> Recipe:
+    """For estimating a cell's marginal."""
+    problem = _problem(config, cell.benchmark, cell.M)
+    return {"problem": problem["problem"], "code": _code("marginals", _sigma_files(config, cell.benchmark))}
+
+
+def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
+    """For training a method on a cell."""
+    block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
+    files = _sigma_files(config, cell.benchmark)
+    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    return {
+        **_problem(config, cell.benchmark, cell.M),
+        "network": block.network,
+        "protocol": config.protocol,
+        "method": {"method": variant.method, "settings": config.method_settings(cell.benchmark, variant)},
+        "training": config.training_of(cell.benchmark, variant).learned(),
+        "start_from": variant.start_from,
+        "seed": int(cell.seed),
+        "code": _code("train", files),
+    }
+
+
+def adjust_recipe(config: Config, cell: Cell, method: str) -> Recipe:
+    """For the metrics of a trained model, before and after adjustment; with the settings of all steps before it."""
+    train = train_recipe(config, cell, method)
+    code = {"adjust": _code("adjust", _adjust_files(config, cell, method)), "train": train.pop("code")}
+    before = {"samples": samples_recipe(config, cell), "marginals": marginals_recipe(config, cell)}
+    for step, recipe in before.items():
+        code[step] = recipe.pop("code")
+    return {
+        **train,
+        "samples": digest_of(before["samples"]),
+        "marginals": digest_of(before["marginals"]),
+        "adjustments": list(config.adjustments),
+        "metrics": list(config.metrics),
+        "code": code,
+    }
+
+
+def timing_recipe(config: Config, benchmark: str, arity: str) -> Recipe:
+    """For a measurement of the runtime table."""
+    block, cells = block_of(config, benchmark), config.runtime.cells[benchmark]
+    files = _sigma_files(config, benchmark)
+    files += [entry_file(METHODS, name) for name in ("sl", "ilp-alg1")]
+    return {
+        **_problem(config, benchmark, arity),
+        "network": block.network,
+        "samples": cells.samples,
+        "batches": config.runtime.batches,
+        "paper": dict(block.problem(benchmark).benchmark(config.base).paper),
+        "code": _code("timing", files),
+    }
+
+
+def source_recipe(config: Config, benchmark: str) -> Recipe:
+    """For getting an image source."""
+    return {"source": _source(config, benchmark), "code": _code("fetch", [])}
+
+
+def step_digest(step: str) -> str:
+    """The code of a step that names no entries of registries: tables, tracking."""
+    return _code(step, [])
+
+
+def _problem(config: Config, benchmark: str, arity: str) -> Recipe:
+    block = block_of(config, benchmark)
+    return {
+        "problem": {**asdict(block.problem(benchmark)), "arity": int(arity)},
+        "source": _source(config, benchmark),
+    }
+
+
+def _source(config: Config, benchmark: str) -> Recipe:
+    """A source by name, or the user's own with a digest of its content."""
+    spec = block_of(config, benchmark).source
+    if spec in SOURCES:
+        return {"spec": spec}
+    from nslimb.data import source_digest
+
+    return {"spec": spec, "digest": source_digest(spec, config.base)}
+
+
+def _sigma_files(config: Config, benchmark: str) -> list[Path | None]:
+    problem = block_of(config, benchmark).problem(benchmark)
+    return [_sigma_file(problem, config.base)]
+
+
+def _sigma_file(problem: Problem, base: Path) -> Path | None:
+    if problem.sigma in BENCHMARKS:
+        return entry_file(BENCHMARKS, problem.sigma)
+    known = problem.sigma.replace("-", "_")
+    return entry_file(SIGMAS, known if known in SIGMAS else problem.sigma, base)
+
+
+def _adjust_files(config: Config, cell: Cell, method: str) -> list[Path | None]:
+    from nslimb.adjustment import ADJUSTMENTS
+    from nslimb.metrics import METRICS
+
+    block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
+    files = _sigma_files(config, cell.benchmark)
+    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    files += [entry_file(ADJUSTMENTS, name, config.base) for name in config.adjustments]
+    files += [entry_file(METRICS, name, config.base) for name in config.metrics]
+    return files
+
+
+def _code(step: str, files: Iterable[Path | None]) -> str:
+    script = places.SCRIPTS / f"{step}.py"
+    entries = [module_file(f"nslimb.experiment.jobs.{step}"), *([script] if script.is_file() else []), *files]
+    return code_digest([file for file in entries if file is not None])

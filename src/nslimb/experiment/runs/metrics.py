@@ -1,0 +1,29 @@
+"""metrics.json: what a trained model does on the test images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from nslimb.experiment.runs.base import Ratios, Schema
+
+
+class RatioError(BaseModel):
+    """Estimated against true label ratios."""
+
+    total_variation: float
+    kullback_leibler: float
+    estimated: Ratios
+    true: Ratios
+
+
+class Metrics(Schema):
+    """metrics.json: what a trained model does on the test images, by adjustment, ``none`` first."""
+
+    source: str
+    adjustments: dict[str, dict[str, Any]]
+    ratios: RatioError
+    settings: str  # digest of all settings that led here
+    code: dict[str, str]  # digests of the code of each step
+    seconds: float

@@ -1,0 +1,130 @@
+"""What every training method is: settings of its own, a loss, and perhaps a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from nslimb.data.samples import Samples
+from nslimb.errors import InvalidInput
+from nslimb.learning.semantic import Form
+from nslimb.learning.weights import weak_weights
+from nslimb.sigma.component import Sigma
+
+
+class Batch(NamedTuple):
+    """What a method sees of a batch."""
+
+    logits: Tensor  # [B, M, c]
+    features: Tensor  # [B, M, d]
+    weak: Tensor  # [B]
+    rows: Tensor  # [B], which training samples these are
+    head: nn.Module
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """For methods without settings."""
+
+
+class Method:
+    """The base: no state, logits as they are. A method of one's own derives from it and has at least a ``loss``."""
+
+    printed: ClassVar[str] = ""  # its name in tables and figures
+    oracle: ClassVar[bool] = False  # True for methods that see gold labels
+    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: keywords of the constructor
+    milliseconds_per_label: ClassVar[float] = 0.0  # on a core, beside the network
+    Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
+    pre_epochs = 0  # epochs before the network starts anew
+    lp_seconds = 0.0  # spent in the linear program so far
+
+    def __init__(self, sigma: Sigma, settings: Any) -> None:
+        self.sigma, self.settings = sigma, settings
+
+    def begin(self, samples: Samples) -> None:
+        """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
+
+    def begin_network(self, network: nn.Module) -> None:
+        """Called with each fresh network before its first epoch."""
+
+    def loss(self, batch: Batch) -> Tensor:
+        """One loss a sample, [B]."""
+        raise NotImplementedError
+
+    def debias(self, logits: Tensor, head: nn.Module) -> Tensor:  # noqa: ARG002
+        """The logits to predict with."""
+        return logits
+
+    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> bool:  # noqa: ARG002
+        """Called after each epoch; ``predict`` gives the log-scores [m, M, c] of the training samples, if wanted.
+
+        True: start the network anew.
+        """
+        return False
+
+    @property
+    def ratios(self) -> Tensor | None:
+        """The label ratios in use."""
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """What a resumed run must share, as plain values."""
+        return asdict(self.settings)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class WeakSettings:
+    """What all losses on weak samples share.
+
+    ``proofs`` k counts the k most probable label vectors of a sample, None its whole pre-image. A sample whose weak
+    label has frequency p weighs p^-``gamma``, normalised and capped. ``noise`` e is the share of weak labels taken to
+    be wrong: the likelihood is then (1 - e) P(s) + e / S.
+    """
+
+    proofs: int | None = None
+    form: Form = "nll"
+    gamma: float = 0.0
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gamma < float("inf"):
+            raise InvalidInput("gamma", "a number of at least 0", self.gamma)
+        if not 0 <= self.noise < 1:
+            raise InvalidInput("noise", "a share from 0 to below 1", self.noise)
+        if self.noise and self.form != "nll":
+            raise InvalidInput("noise", "0 with form 'bce', which has no noise rate", self.noise)
+
+
+class WeakMethod(Method):
+    """A method whose loss on a weak sample may be weighed by its weak label."""
+
+    settings: WeakSettings
+    weights: Tensor | None = None  # [m], of the training samples
+
+    def begin(self, samples: Samples) -> None:
+        if self.settings.gamma:
+            number = len(self.sigma.weak_labels)
+            weights = weak_weights(samples.train_weak, self.settings.gamma, self.settings.noise, number)
+            self.weights = torch.from_numpy(weights).float()
+
+    def loss(self, batch: Batch) -> Tensor:
+        losses = self.sample_losses(batch)
+        if self.weights is None:
+            return losses
+        if self.weights.device != losses.device:
+            self.weights = self.weights.to(losses.device)
+        return losses * self.weights[batch.rows]
+
+    def sample_losses(self, batch: Batch) -> Tensor:
+        """One loss a sample before it is weighed, [B]."""
+        raise NotImplementedError

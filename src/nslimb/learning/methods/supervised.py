@@ -1,0 +1,35 @@
+"""The ceiling: cross-entropy to gold labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nslimb.errors import InvalidInput
+from nslimb.files import digest
+from nslimb.learning.methods.base import Batch, Method, NoSettings
+from nslimb.sigma.component import Sigma
+
+
+class Supervised(Method):
+    """Cross-entropy to gold labels [m, M]. An oracle."""
+
+    printed = "supervised (oracle)"
+    oracle = True
+    needs = ("gold_labels",)
+
+    def __init__(self, sigma: Sigma, settings: NoSettings, gold_labels: Any = None) -> None:
+        super().__init__(sigma, settings)
+        if gold_labels is None:
+            raise InvalidInput("gold_labels", "the gold labels of the training samples for supervised", None)
+        self.labels = torch.as_tensor(gold_labels)
+
+    def loss(self, batch: Batch) -> Tensor:
+        gold = self.labels.to(batch.logits.device)[batch.rows]
+        losses = nn.functional.cross_entropy(batch.logits.flatten(0, 1), gold.flatten(), reduction="none")
+        return losses.view(gold.shape).mean(dim=-1)
+
+    def describe(self) -> dict[str, Any]:
+        return {"labels": digest(self.labels.numpy().tobytes())}

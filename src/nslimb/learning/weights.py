@@ -1,0 +1,35 @@
+"""Weights of weak samples: rare weak labels have small pre-images, and so tell rare classes apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nslimb.arrays import FloatArray
+from nslimb.errors import InvalidInput
+
+CAP = 20.0
+
+
+def weak_weights(weak: Any, gamma: float, noise: float = 0.0, num_weak: int | None = None) -> FloatArray:
+    """Weights [m] of samples with weak labels [m] (or sequences [m, L]): p^-gamma, p the frequency of the label.
+
+    Normalised to mean 1, then capped at 20. With a share ``noise`` e of wrong labels, drawn uniformly from ``num_weak``
+    S of them, each weight is first multiplied by the share of its label that is clean, max(0, 1 - e / (S p)).
+
+    >>> weak_weights([0, 1, 1, 1], gamma=1.0).round(3)
+    array([2.   , 0.667, 0.667, 0.667])
+    """
+    labels = np.asarray(weak)
+    if labels.ndim == 0 or len(labels) == 0:
+        raise InvalidInput("weak", "at least one weak label", f"shape {list(labels.shape)}")
+    _, place, counts = np.unique(labels, axis=0, return_inverse=True, return_counts=True)
+    share = counts / len(labels)
+    weights = share**-gamma
+    if noise:
+        if num_weak is None:
+            raise InvalidInput("num_weak", "the number of weak labels, where noise is above 0", None)
+        weights = weights * np.maximum(0.0, 1 - noise / (num_weak * share))
+    each = weights[place.reshape(-1)]
+    return np.asarray(np.minimum(each / each.mean(), CAP))

@@ -1,0 +1,106 @@
+"""A sigma by name or from a file of the user's own, for the commands and the grid alike."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nslimb.errors import InvalidInput
+from nslimb.registry import Registry, file_of, importable, load_object
+from nslimb.sigma.component import Sigma
+
+# Each takes the arity and options of its own.
+SIGMAS: Registry[Callable[..., Sigma]] = Registry(
+    "sigma",
+    {
+        "max": "nslimb.sigma.library:maximum",
+        "sum": "nslimb.sigma.library:total",
+        "hwf": "nslimb.sigma.library:formula",
+        "smallest_parent": "nslimb.sigma.library:smallest_parent",
+        "counterexample": "nslimb.sigma.library:counterexample",
+    },
+)
+
+
+def resolve_sigma(
+    name: str,
+    arity: int | None = None,
+    classes: int | Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    base: Path | None = None,
+) -> Sigma:
+    """The sigma called ``name``, compiled: a built-in one, or one's own as ``file.py:object`` or ``module:object``.
+
+    One's own is a ``Sigma``; a function of a tuple of labels, for which ``classes`` gives the number or the names of
+    the classes; or, where ``classes`` is not given, a factory that takes the arity and returns a ``Sigma``. Paths are
+    relative to ``base``.
+
+    >>> resolve_sigma("max", arity=2).preimage_sizes()[:3]
+    (1, 3, 5)
+    """
+    known = name.replace("-", "_")
+    if known in SIGMAS:
+        return _built_in(known, arity, classes, dict(options or {}))
+    reference = SIGMAS.reference(name)
+    if options:
+        raise InvalidInput("sigma", f"no options for {name}, which is your own", ", ".join(options))
+    file = file_of(reference, base)
+    with importable(file.parent if file else Path(base or ".").resolve()):  # functions may import when they run
+        return _own(load_object("sigma", reference, base), name, arity, classes)
+
+
+def check_options(name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that a factory does not have."""
+    known = [key for key in inspect.signature(factory).parameters if key not in ("arity", "max_states")]
+    for key in options:
+        if key not in known:
+            raise InvalidInput("sigma", f"options of {name}: {', '.join(known) or 'none'}", repr(key))
+
+
+def _built_in(name: str, arity: int | None, classes: Any, options: dict[str, Any]) -> Sigma:
+    factory = SIGMAS.get(name)
+    check_options(name, factory, options)
+    parameters = inspect.signature(factory).parameters
+    if "num_classes" in parameters and classes is not None:
+        options["num_classes"] = classes if isinstance(classes, int) else len(classes)
+        classes = None
+    if "arity" in parameters:
+        default = parameters["arity"].default
+        options["arity"] = arity if arity is not None else 3 if default is inspect.Parameter.empty else default
+    return _fitting(factory(**options), name, arity, classes)
+
+
+def _own(found: Any, name: str, arity: int | None, classes: int | Sequence[str] | None) -> Sigma:
+    if isinstance(found, Sigma):
+        return _fitting(found, name, arity, classes)
+    if not callable(found):
+        raise InvalidInput("sigma", "a function, a Sigma or a factory of one", f"{name}, a {type(found).__name__}")
+    if arity is None:
+        raise InvalidInput("arity", f"a number, as {name} is a function of your own", "none")
+    if classes is None:
+        return _fitting(_from_factory(found, name, arity), name, arity, None)
+    names = None if isinstance(classes, int) else tuple(classes)
+    number = classes if isinstance(classes, int) else len(classes)
+    return Sigma.from_function(found, num_classes=number, arity=arity, class_names=names)
+
+
+def _from_factory(factory: Callable[[int], Any], name: str, arity: int) -> Sigma:
+    hint = "a factory that takes the arity and returns a Sigma; for a function of a tuple of labels give its classes"
+    try:
+        made = factory(arity)
+    except Exception as error:
+        raise InvalidInput("sigma", hint, f"{name}, which raised {type(error).__name__}: {error}") from error
+    if not isinstance(made, Sigma):
+        raise InvalidInput("sigma", hint, f"{name}, which returned an object of type {type(made).__name__}")
+    return made
+
+
+def _fitting(made: Sigma, name: str, arity: int | None, classes: int | Sequence[str] | None) -> Sigma:
+    """``made``, whose sizes are its own, if nothing else was asked for."""
+    number = classes if classes is None or isinstance(classes, int) else len(classes)
+    for argument, given, own in (("arity", arity, made.arity), ("classes", number, made.num_classes)):
+        if given not in (None, own):
+            raise InvalidInput(argument, f"{own}, as {name} has", given)
+    return made
