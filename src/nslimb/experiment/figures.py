@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from nslimb.experiment.names import ADJUSTMENTS, PRINTED
-from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
-from nslimb.style import COLOURS
+from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS
+from nslimb.plotting import COLOURS, legend_above, panels, styled, subplots
 
 Run = dict[str, Any]
 
@@ -169,7 +168,7 @@ def training_curves(runs: list[Run]) -> Any:
     cells = _by_cell(_finished(runs))
     columns = min(5, max(1, len(cells)))
     rows = max(1, -(-len(cells) // columns))
-    figure, axes = plt.subplots(2 * rows, columns, figsize=(2.1 * columns + 0.8, 3.6 * rows + 0.4), squeeze=False)
+    figure, axes = subplots(2 * rows, columns, (2.1 * columns + 0.8, 3.6 * rows + 0.4))
     pairs = [pair for row in range(rows) for pair in zip(axes[2 * row], axes[2 * row + 1], strict=True)]
     for (above, below), (name, group) in zip(pairs, cells.items(), strict=False):
         first: dict[str, Run] = {}
@@ -196,7 +195,7 @@ def lp_seconds_per_batch(runs: list[Run]) -> Any:
         for name, group in cells.items()
         for method in dict.fromkeys(run["method"] for run in group)
     }
-    figure, axis = plt.subplots(figsize=(6.4, 0.22 * len(cells) + 1.2))
+    figure, ((axis,),) = subplots(size=(6.4, 0.22 * len(cells) + 1.2))
     program = np.array([_per_batch(group, "lp_seconds") for group in cells.values()])
     rest = np.array([_per_batch(group, "seconds") for group in cells.values()]) - program
     axis.barh(range(len(cells)), program, color=COLOURS[1], label="linear program")

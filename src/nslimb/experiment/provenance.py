@@ -38,14 +38,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "tables": ("experiment/tables.py", "experiment/publish.py", "experiment/names.py", "experiment/gather.py"),
     "figures": (
-        "style.py",
+        "plotting.py",
         "experiment/figures.py",
         "experiment/plotting.py",
         "experiment/names.py",
         "experiment/gather.py",
     ),
     "studies": (
-        "style.py",
+        "plotting.py",
         "experiment/studies.py",
         "experiment/plotting.py",
         "experiment/gather.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
+import matplotlib
 import numpy as np
 import pandas as pd
 
@@ -15,8 +15,8 @@ from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
 from nslimb.experiment.names import PRINTED
-from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS, legend_above, panels, styled
-from nslimb.style import COLOURS
+from nslimb.experiment.plotting import METHOD_COLOURS, METHOD_MARKS
+from nslimb.plotting import COLOURS, legend_above, panels, styled, subplots
 
 Frame = pd.DataFrame
 _RISKS = np.linspace(0.0, 0.2, 20)
@@ -43,7 +43,7 @@ def risk_bounds(_config: Config | None = None) -> Frame:
 @styled
 def draw_risk_bounds(frame: Frame) -> Any:
     figure, axes = panels(2, height=2.8, columns=2)
-    colours = plt.get_cmap("viridis")(np.linspace(0, 0.95, 10))
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.95, 10))
     for axis, (case, part) in zip(axes, frame.groupby("case", sort=False), strict=True):
         for label, rows in part.groupby("class"):
             colour = colours[int(str(label))]
@@ -72,7 +72,7 @@ def counterexample(_config: Config | None = None) -> Frame:
 
 @styled
 def draw_counterexample(frame: Frame) -> Any:
-    figure, axis = plt.subplots(figsize=(3.8, 2.9))
+    figure, ((axis,),) = subplots(size=(3.8, 2.9))
     curve = frame[frame["kind"] == "curve"]
     axis.plot(curve["t"], curve["weak_ratio"], color=COLOURS[0])
     for _, pair in frame[frame["kind"] != "curve"].groupby("kind"):
@@ -134,7 +134,7 @@ def carot_robustness(config: Config | None) -> Frame:
 
 @styled
 def draw_carot_robustness(frame: Frame) -> Any:
-    figure, axis = plt.subplots(figsize=(4.2, 3.0))
+    figure, ((axis,),) = subplots(size=(4.2, 3.0))
     percent = 100 * frame["accuracy"]
     axis.plot(frame["divergence"], percent, ".", color=COLOURS[0], markersize=3, label="CAROT, random ratios")
     for column, style, label in (("unadjusted", "--", "unadjusted"), ("with_truth", ":", "CAROT, true ratios")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ import torch
 
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
+from nslimb.diagnosis.words import short, summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.summary import short, summarise
 from nslimb.theory import class_risk_bounds, identifiability, is_m_unambiguous
 from nslimb.theory.bounds import ClassRiskBounds
 from nslimb.theory.identify import Identifiability
@@ -50,6 +51,18 @@ class Diagnosis:
     bounds: ClassRiskBounds | None  # shapes [K, c]; None where the search would take too long
     notes: tuple[str, ...]  # what was left out, and why
     summary: tuple[str, ...]  # all of it in plain words
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The diagnosis as a matplotlib figure, also saved to ``path`` (.png, .svg or .pdf) where one is given."""
+        from nslimb.diagnosis.figure import draw_diagnosis
+        from nslimb.plotting import check_plot, save
+
+        target = None if path is None else Path(path)
+        check_plot(target, "path")
+        figure = draw_diagnosis(self)
+        if target is not None:
+            save(figure, target)
+        return figure
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; counts too long to be exact numbers there, and weak labels, as text."""
