@@ -9,7 +9,7 @@ import numpy as np
 from nslimb.plotting import BLUE, COLOURS, GREY, ORANGE, as_text, name_classes, styled, subplots
 
 if TYPE_CHECKING:
-    from nslimb.diagnosis import Diagnosis
+    from nslimb.diagnosis.result import Diagnosis
 
 _NAMED = 20
 

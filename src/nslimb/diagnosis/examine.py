@@ -1,0 +1,145 @@
+"""Everything that can be said about sigma before any training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from nslimb.arrays import FloatArray
+from nslimb.checks import check_count
+from nslimb.diagnosis.result import Diagnosis
+from nslimb.diagnosis.words import summarise
+from nslimb.errors import TooLarge
+from nslimb.sigma.component import Sigma
+from nslimb.sigma.diagram import DEAD
+from nslimb.theory import class_risk_bounds, identifiability, is_m_unambiguous
+from nslimb.theory.bounds import ClassRiskBounds
+from nslimb.theory.identify import Identifiability
+from nslimb.theory.inputs import check_positive_ratios, check_risks
+
+# A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
+_MAX_EDGES = 20_000_000
+_MAX_CELLS = 20_000_000
+# A search for bounds takes some 3e-5 s for each pair of edges of the same layer.
+_QUICK_PAIRS = 100_000
+_QUICK_ARITY = 50
+
+
+def diagnose(
+    sigma: Sigma,
+    ratios: Any = None,
+    samples: int = 3000,
+    partial_risks: Sequence[float] = (0.01, 0.05, 0.1),
+    *,
+    thorough: bool = False,
+) -> Diagnosis:
+    """Everything that can be said about sigma for hidden labels with ``ratios`` r [c] (uniform if not given).
+
+    Pre-images and probabilities of the weak labels, with the number of each to expect in ``samples``; how often a weak
+    label proves a class to be there; M-unambiguity; whether r can be estimated; and the risk bound Phi_j of each class
+    at each of the ``partial_risks``. Bounds and twins are searched only where that takes a few seconds, and bounds are
+    not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
+
+    >>> found = diagnose(Sigma.from_function(max, num_classes=10, arity=3))
+    >>> float(found.alone[0].round(6)), float(found.proven[9].round(6)), found.m_unambiguous
+    (0.001, 0.271, True)
+    >>> found.summary[1]
+    'class 0 is seen alone in 0.1 % of samples (3 of 3,000); the weak label proves it to be there in 0.1 %'
+    """
+    edges = [int((targets != DEAD).sum()) for targets in Sigma.check(sigma).diagram.targets]
+    if sum(edges) > _MAX_EDGES:
+        raise TooLarge(
+            f"diagnose: {sigma!r} has {sum(edges):,} edges, more than the {_MAX_EDGES:,} that a pass over them may "
+            "hold in memory; a smaller arity or fewer classes may show the same"
+        )
+    size = sigma.num_classes
+    checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
+    risks = np.atleast_1d(check_risks("partial_risks", list(partial_risks)))
+    count = check_count("samples", samples)
+    probabilities = _probabilities(sigma, checked)
+    sizes = sigma.preimage_sizes()
+    notes: list[str] = []
+    result = Diagnosis(
+        sigma=repr(sigma),
+        arity=sigma.arity,
+        states=sigma.num_states,
+        samples=count,
+        classes=sigma.class_names,
+        ratios=checked,
+        weak_labels=sigma.weak_labels,
+        preimage_sizes=sizes,
+        probabilities=probabilities,
+        expected=count * probabilities,
+        proven=_proven(sigma, sum(edges)) @ probabilities,
+        alone=_alone(sigma, sizes) @ probabilities,
+        m_unambiguous=is_m_unambiguous(sigma),
+        identifiability=_identifiability(sigma, checked, sum(edges), thorough, notes),
+        partial_risks=risks,
+        bounds=_bounds(sigma, checked, risks, sum(n * n for n in edges), thorough, notes),
+        notes=tuple(notes),
+        summary=(),
+    )
+    return summarise(result)
+
+
+def _probabilities(sigma: Sigma, ratios: FloatArray) -> FloatArray:
+    """Psi_sigma(r) [S] in one pass of a single row."""
+    with torch.no_grad():
+        log_ratios = torch.from_numpy(np.log(ratios)).expand(1, sigma.arity, -1)
+        return sigma.log_prob(log_ratios)[0].softmax(0).numpy()
+
+
+def _proven(sigma: Sigma, edges: int) -> FloatArray:
+    """1 where every label vector of weak label s has class j somewhere, [c, S]: without j there is no way to s."""
+    size = sigma.num_classes
+    without = torch.zeros((size, size), dtype=torch.float64).fill_diagonal_(float("-inf"))
+    rows = max(1, _MAX_CELLS // edges)
+    with torch.no_grad():
+        reached = [
+            sigma.log_prob(part.unsqueeze(1).expand(-1, sigma.arity, -1)) > float("-inf")
+            for part in without.split(rows)
+        ]
+    return (~torch.cat(reached)).double().numpy()
+
+
+def _alone(sigma: Sigma, sizes: tuple[int, ...]) -> FloatArray:
+    """1 where weak label s has the one label vector (j, ..., j), [c, S]."""
+    every = np.arange(sigma.num_classes)
+    weak = sigma.apply(np.repeat(every[:, None], sigma.arity, axis=1))
+    alone = np.zeros((sigma.num_classes, len(sizes)))
+    single = np.array([index != DEAD and sizes[index] == 1 for index in weak])
+    alone[every[single], weak[single]] = 1
+    return alone
+
+
+def _identifiability(
+    sigma: Sigma, ratios: FloatArray, edges: int, thorough: bool, notes: list[str]
+) -> Identifiability | None:
+    cells = edges * len(sigma.weak_labels)
+    if cells > _MAX_CELLS:
+        notes.append(f"identifiability was not examined: {len(sigma.weak_labels):,} weak labels times {edges:,} edges")
+        return None
+    if sigma.arity > _QUICK_ARITY and not thorough:
+        notes.append(f"identifiability was not examined: arity {sigma.arity} is more than {_QUICK_ARITY}")
+        return None
+    return identifiability(sigma, ratios)
+
+
+def _bounds(
+    sigma: Sigma, ratios: FloatArray, risks: FloatArray, pairs: int, thorough: bool, notes: list[str]
+) -> ClassRiskBounds | None:
+    if sigma.arity == 1:
+        notes.append("there are no risk bounds for a sigma of arity 1")
+        return None
+    if pairs > _QUICK_PAIRS and not thorough:
+        notes.append(f"risk bounds were not searched: {pairs:,} pairs of edges take too long")
+        return None
+    found = class_risk_bounds(sigma, ratios, risks, certify=thorough)
+    if found.note:
+        notes.append(f"risk bounds: {found.note}")
+    if (found.status == "local").any():
+        notes.append("risk bounds are the worst that a search found; they are proven where they are certified only")
+    return found
