@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nslimb
-from nslimb import Sigma, diagnosis
+from nslimb import Sigma
+from nslimb.diagnosis import examine
 from nslimb.errors import InvalidInput, TooLarge
 
 
@@ -107,14 +108,14 @@ def test_one_label_has_no_bounds() -> None:
 
 
 def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosis, "_MAX_EDGES", 100)
+    monkeypatch.setattr(examine, "_MAX_EDGES", 100)
     with pytest.raises(TooLarge, match=r"has 110 edges, more than the 100 that a pass over them may hold in memory"):
         nslimb.diagnose(nslimb.sigma.maximum(2))
 
 
 def test_passes_are_cut_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = nslimb.diagnose(nslimb.sigma.total(3))
-    monkeypatch.setattr(diagnosis, "_MAX_CELLS", 1)
+    monkeypatch.setattr(examine, "_MAX_CELLS", 1)
     cut = nslimb.diagnose(nslimb.sigma.total(3))
     np.testing.assert_array_equal(whole.proven, cut.proven)
     assert cut.identifiability is None

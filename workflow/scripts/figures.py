@@ -9,7 +9,7 @@ with logged(snakemake.log[0]):
     from nslimb.experiment.config import read_config
     from nslimb.experiment.figures import FIGURES
     from nslimb.experiment.gather import gather
-    from nslimb.experiment.plotting import save
+    from nslimb.plotting import save
 
     config = read_config(snakemake.params.config)
     gathered = gather(config, list(runs(config)))

@@ -6,9 +6,9 @@ from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
     from nslimb.experiment.config import read_config
-    from nslimb.experiment.plotting import save
     from nslimb.experiment.studies import STUDIES
     from nslimb.files import write_text
+    from nslimb.plotting import save
 
     study = STUDIES[snakemake.wildcards.study]
     frame = study.compute(read_config(snakemake.params.config))

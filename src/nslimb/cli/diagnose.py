@@ -41,7 +41,7 @@ def command(
     """Show what sigma hides: how often each weak label occurs, and which classes it will make hard to learn."""
     import json
 
-    from nslimb.cli.plots import check_plot
+    from nslimb.plotting import check_plot
 
     with told_plainly():
         check_plot(plot)
@@ -52,7 +52,7 @@ def command(
         given = None if ratios is None else read_ratios(ratios)
         found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), thorough=thorough)
         if plot is not None:
-            _draw(plot, found)
+            found.plot(plot)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=1))
         return
@@ -71,7 +71,7 @@ def _print_weak_labels(console: Console, found: Diagnosis, rows: int) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from nslimb.summary import short
+    from nslimb.diagnosis.words import short
 
     table = Table(title=found.sigma, title_justify="left")
     table.add_column("weak label")
@@ -104,45 +104,3 @@ def _print_classes(console: Console, found: Diagnosis) -> None:
         worst = [] if bounds is None else [f"{value:.3f}" for value in bounds.upper[:, label]]
         table.add_row(escape(name), *(f"{share:.3g}" for share in shares), *worst)
     console.print(table)
-
-
-def _draw(path: Path, found: Diagnosis) -> None:
-    import numpy as np
-
-    from nslimb.cli.plots import name_classes, plotted
-    from nslimb.style import BLUE, GREEN, GREY, ORANGE
-
-    place = np.arange(len(found.classes))
-    with plotted(
-        path, columns=2 if found.bounds is None else 3, size=(6.4 if found.bounds is None else 9.6, 2.9)
-    ) as axes:
-        weak, seen, *risks = axes[0]
-        weak.bar(
-            range(len(found.weak_labels)), found.expected, width=0.8 if len(found.weak_labels) < 60 else 1.0, color=BLUE
-        )
-        weak.set(xlabel="weak label", ylabel=f"expected among {found.samples:,} samples", yscale="log")
-        weak.axhline(1, color=GREY, linewidth=0.8, linestyle="--")
-        labels = [str(label) for label in found.weak_labels]
-        if len(labels) <= 20:
-            name_classes(weak, tuple(labels))
-        else:
-            shown = np.linspace(0, len(labels) - 1, 8).round().astype(int)
-            weak.set_xticks(
-                shown, [labels[i].replace("$", r"\$") for i in shown], rotation=45 if max(map(len, labels)) > 4 else 0
-            )
-        weak.set_title("weak labels (dashed: a single one)")
-        seen.bar(place - 0.2, 100 * found.proven, width=0.4, color=BLUE, label="proven to be there")
-        seen.bar(place + 0.2, 100 * found.alone, width=0.4, color=ORANGE, label="seen alone")
-        seen.set(xlabel="class", ylabel="samples (%)", title="what weak labels prove")
-        seen.set_ylim(top=1.35 * max(1e-9, 100 * max(found.proven.max(), found.alone.max())))
-        seen.legend(loc="upper left", fontsize=7)
-        name_classes(seen, found.classes)
-        for axis in risks:
-            markers = zip(found.partial_risks, found.bounds.upper, strict=True)  # type: ignore[union-attr]
-            for (risk, upper), colour, marker in zip(markers, (BLUE, ORANGE, GREEN) * 9, "osD^v<>ph" * 3, strict=False):
-                axis.plot(
-                    place, 100 * upper, color=colour, marker=marker, markersize=3.5, linewidth=1, label=f"{risk:g}"
-                )
-            axis.set(xlabel="class", ylabel="largest class risk (%)", ylim=(-4, 104), title="risk bounds")
-            axis.legend(title="partial risk", fontsize=7, title_fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-            name_classes(axis, found.classes)

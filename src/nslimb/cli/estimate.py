@@ -34,7 +34,7 @@ def command(
     """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals."""
     import json
 
-    from nslimb.cli.plots import check_plot
+    from nslimb.plotting import check_plot, save
 
     with told_plainly():
         check_plot(plot)
@@ -43,6 +43,7 @@ def command(
         from nslimb.exchange.ratios import describe, write_ratios
         from nslimb.exchange.weak import encode_texts, read_column
         from nslimb.marginals import bootstrap_marginal
+        from nslimb.marginals.figure import draw_ratios
 
         if out is not None and out.suffix not in (".csv", ".json"):
             raise InvalidInput("--out", "a file that ends in .csv or .json", repr(str(out)))
@@ -60,7 +61,7 @@ def command(
         if out is not None:
             write_ratios(out, found, built, len(weak))
         if plot is not None:
-            _draw(plot, found, built, len(weak))
+            save(draw_ratios(found, built, len(weak)), plot)
     if as_json:
         typer.echo(json.dumps(describe(found, built, len(weak)), indent=1))
     else:
@@ -79,26 +80,18 @@ def _bar(total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: progress.update(task, completed=done)
 
 
-def _groups(sigma: Sigma) -> list[tuple[str, int]]:
-    """What to call each group of positions, and one position of it."""
-
-    groups = sigma.groups
-    if groups is None:
-        return [("", 0)]
-    members = [[i for i, group in enumerate(groups) if group == g] for g in range(max(groups) + 1)]
-    return [(f"position {', '.join(str(i + 1) for i in inside)}", inside[0]) for inside in members]
-
-
 def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
     import numpy as np
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from nslimb.marginals.figure import named_groups
+
     console = Console()
     console.print(f"hidden ratios from {samples:,} weak labels of {sigma!r}", highlight=False, markup=False)
     ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
-    for title, position in _groups(sigma):
+    for title, position in named_groups(sigma):
         table = Table(title=title or None, title_justify="left")
         table.add_column("class")
         for column in ("ratio", f"{100 * found.level:.4g}% interval"):
@@ -119,31 +112,3 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
         )
     if not found.estimate.converged:
         console.print("The solver has not converged: the ratios are not the most likely ones.")
-
-
-def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
-    import numpy as np
-
-    from nslimb.cli.plots import name_classes, plotted
-    from nslimb.style import BLUE
-
-    groups = _groups(sigma)
-    ratios, lower, upper = (np.atleast_2d(part) for part in (found.estimate.ratios, found.lower, found.upper))
-    with plotted(path, rows=len(groups), size=(5.0, 2.6 * len(groups))) as axes:
-        for axis, (title, position) in zip(axes[:, 0], groups, strict=True):
-            shown = np.flatnonzero(sigma.accepted[position])
-            known = found.identified[shown]
-            value, low, high = (part[position, shown] for part in (ratios, lower, upper))
-            place = np.arange(len(shown))
-            axis.bar(place[known], value[known], color=BLUE, width=0.7)
-            # A percentile interval need not hold the estimate itself.
-            spread = np.maximum(0, [value - low, high - value])
-            axis.errorbar(place, value, spread, fmt="none", color="black", capsize=2.5, linewidth=0.9)
-            if not known.all():
-                bars = {"color": "white", "edgecolor": BLUE, "hatch": "////", "width": 0.7}
-                axis.bar(place[~known], value[~known], label="open: not told apart", **bars)
-                axis.set_ylim(top=1.25 * high.max())
-                axis.legend(loc="upper right")
-            name_classes(axis, tuple(sigma.class_names[label] for label in shown))
-            about = f"{samples:,} weak labels, {found.level:.0%} intervals"
-            axis.set(xlabel="class", ylabel="estimated ratio", title=about if not title else f"{title}: {about}")

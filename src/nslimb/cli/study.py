@@ -31,7 +31,7 @@ def command(
         try:
             from nslimb.experiment import studies
             from nslimb.experiment.config import read_file
-            from nslimb.experiment.plotting import save
+            from nslimb.plotting import save
         except ImportError as error:
             told = f"a study needs the packages of the workflow: pip install 'nslimb[workflow]' ({error})"
             raise MissingEngine(told) from error

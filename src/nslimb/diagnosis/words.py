@@ -11,7 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from nslimb.arrays import FloatArray
-    from nslimb.diagnosis import Diagnosis
+    from nslimb.diagnosis.result import Diagnosis
 
 _SHOWN = 3
 

@@ -1,9 +1,8 @@
-"""What sigma hides: before any training, which classes it will make hard, and why."""
+"""Everything that can be said about sigma before any training."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import torch
 
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
+from nslimb.diagnosis.result import Diagnosis
+from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.summary import short, summarise
 from nslimb.theory import class_risk_bounds, identifiability, is_m_unambiguous
 from nslimb.theory.bounds import ClassRiskBounds
 from nslimb.theory.identify import Identifiability
@@ -26,73 +26,6 @@ _MAX_CELLS = 20_000_000
 # A search for bounds takes some 3e-5 s for each pair of edges of the same layer.
 _QUICK_PAIRS = 100_000
 _QUICK_ARITY = 50
-
-
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
-    """What is known about sigma for hidden labels that are independent with ratios r [c]. S weak labels, K risks."""
-
-    sigma: str
-    arity: int
-    states: int
-    samples: int
-    classes: tuple[str, ...]  # [c], their names
-    ratios: FloatArray  # [c]
-    weak_labels: tuple[Hashable, ...]  # [S]
-    preimage_sizes: tuple[int, ...]  # [S]
-    probabilities: FloatArray  # [S], of each weak label, given that the label vector is valid
-    expected: FloatArray  # [S], how many of each to expect among the samples
-    proven: FloatArray  # [c]: probability of a weak label that proves that the class is among the hidden labels
-    alone: FloatArray  # [c]: probability of a weak label that proves that all hidden labels are of the class
-    m_unambiguous: bool
-    identifiability: Identifiability | None  # None where the search would take too long
-    partial_risks: FloatArray  # [K]
-    bounds: ClassRiskBounds | None  # shapes [K, c]; None where the search would take too long
-    notes: tuple[str, ...]  # what was left out, and why
-    summary: tuple[str, ...]  # all of it in plain words
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; counts too long to be exact numbers there, and weak labels, as text."""
-        found, bounds = self.identifiability, self.bounds
-        return {
-            "sigma": self.sigma,
-            "arity": self.arity,
-            "states": self.states,
-            "samples": self.samples,
-            "weak_labels": [
-                {
-                    "label": str(label),
-                    "preimage_size": size if size < 2**53 else short(size),
-                    "probability": p,
-                    "expected": number,
-                }
-                for label, size, p, number in zip(
-                    self.weak_labels,
-                    self.preimage_sizes,
-                    self.probabilities.tolist(),
-                    self.expected.tolist(),
-                    strict=True,
-                )
-            ],
-            "classes": [
-                {"class": name, "ratio": ratio, "proven": proven, "alone": alone}
-                for name, ratio, proven, alone in zip(
-                    self.classes, self.ratios.tolist(), self.proven.tolist(), self.alone.tolist(), strict=True
-                )
-            ],
-            "m_unambiguous": self.m_unambiguous,
-            "identifiability": found
-            and {
-                "locally_identifiable": found.locally_identifiable,
-                "rank": found.rank,
-                "twin": None if found.twin is None else found.twin.tolist(),
-            },
-            "partial_risks": self.partial_risks.tolist(),
-            "risk_bounds": bounds
-            and {"upper": bounds.upper.tolist(), "local": bounds.local.tolist(), "status": bounds.status.tolist()},
-            "notes": list(self.notes),
-            "summary": list(self.summary),
-        }
 
 
 def diagnose(

@@ -1,0 +1,61 @@
+"""A diagnosis as a figure: how often weak labels occur, what they prove, and the worst risk of each class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nslimb.plotting import BLUE, COLOURS, GREY, ORANGE, as_text, name_classes, styled, subplots
+
+if TYPE_CHECKING:
+    from nslimb.diagnosis.result import Diagnosis
+
+_NAMED = 20
+
+
+@styled
+def draw_diagnosis(found: Diagnosis) -> Any:
+    """The figure of a diagnosis; save it with :func:`nslimb.plotting.save`."""
+    drawn = [_draw_weak_labels, _draw_proven]
+    if found.bounds is not None:
+        drawn.append(_draw_bounds)
+    figure, axes = subplots(columns=len(drawn), size=(3.2 * len(drawn), 2.9))
+    for axis, draw in zip(axes[0], drawn, strict=True):
+        draw(axis, found)
+    return figure
+
+
+def _draw_weak_labels(axis: Any, found: Diagnosis) -> None:
+    labels = [str(label) for label in found.weak_labels]
+    axis.bar(range(len(labels)), found.expected, width=0.8 if len(labels) < 60 else 1.0, color=BLUE)
+    axis.axhline(1, color=GREY, linewidth=0.8, linestyle="--")
+    if len(labels) <= _NAMED:
+        name_classes(axis, labels)
+    else:
+        shown = np.linspace(0, len(labels) - 1, 8).round().astype(int)
+        turn = 45 if max(map(len, labels)) > 4 else 0
+        axis.set_xticks(shown, [as_text(labels[i]) for i in shown], rotation=turn)
+    axis.set(xlabel="weak label", ylabel=f"expected among {found.samples:,} samples", yscale="log")
+    axis.set_title("weak labels (dashed: a single one)")
+
+
+def _draw_proven(axis: Any, found: Diagnosis) -> None:
+    place = np.arange(len(found.classes))
+    axis.bar(place - 0.2, 100 * found.proven, width=0.4, color=BLUE, label="proven to be there")
+    axis.bar(place + 0.2, 100 * found.alone, width=0.4, color=ORANGE, label="seen alone")
+    axis.set(xlabel="class", ylabel="samples (%)", title="what weak labels prove")
+    axis.set_ylim(top=1.35 * max(1e-9, 100 * max(found.proven.max(), found.alone.max())))
+    axis.legend(loc="upper left")
+    name_classes(axis, found.classes)
+
+
+def _draw_bounds(axis: Any, found: Diagnosis) -> None:
+    assert found.bounds is not None
+    lines = zip(found.partial_risks, found.bounds.upper, strict=True)
+    for number, (risk, upper) in enumerate(lines):
+        look = {"color": COLOURS[number % len(COLOURS)], "marker": "osD^v<>ph"[number % 9], "markersize": 3.5}
+        axis.plot(100 * upper, linewidth=1, label=f"{risk:g}", **look)
+    axis.set(xlabel="class", ylabel="largest class risk (%)", ylim=(-4, 104), title="risk bounds")
+    axis.legend(title="partial risk", loc="upper left", bbox_to_anchor=(1, 1))
+    name_classes(axis, found.classes)
