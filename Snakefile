@@ -42,7 +42,7 @@ rule all:
     """Everything: tables, figures, tracked runs."""
     default_target: True
     input:
-        run_files("metrics.json"),  # named, so that a lost one is made again, and its tables with it
+        run_files(names.METRICS),  # named, so that a lost one is made again, and its tables with it
         table_files(),
         figure_files(),
         study_files(),

@@ -1,20 +1,22 @@
-"""The paper's classifiers and smaller ones for CPUs, each split into ``features`` and a linear ``head``."""
+"""The paper's classifiers and smaller ones for CPUs, each split into ``features`` and a ``head``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from nslimb.errors import InvalidInput
+from nslimb.registry import Registry
 from nslimb.seeds import torch_seed
 
 
 class Classifier(nn.Module):
-    """A network that exposes its features and its linear head: logits = head(features(images))."""
+    """A network that exposes its features and its head: logits = head(features(images))."""
 
-    def __init__(self, features: nn.Module, head: nn.Linear) -> None:
+    def __init__(self, features: nn.Module, head: nn.Module) -> None:
         super().__init__()
         self.features = features
         self.head = head
@@ -108,19 +110,30 @@ def _convolution(inside: int, outside: int, size: int, **options: int) -> nn.Con
     return convolution
 
 
-NETWORKS: dict[str, Callable[[int], Classifier]] = {
-    "lenet": lenet,
-    "lenet45": lenet45,
-    "symbolnet": symbolnet,
-    "resnet18": resnet18,
-    "resnet-narrow": resnet_narrow,
-}
+NETWORKS: Registry[Callable[[int], nn.Module]] = Registry(
+    "network",
+    {
+        "lenet": "nslimb.networks:lenet",
+        "lenet45": "nslimb.networks:lenet45",
+        "symbolnet": "nslimb.networks:symbolnet",
+        "resnet18": "nslimb.networks:resnet18",
+        "resnet-narrow": "nslimb.networks:resnet_narrow",
+    },
+)
 
 
-def build(name: str, num_classes: int, seed: int, *purpose: str | int) -> Classifier:
-    """A fresh network whose initial weights depend on the seed and the purpose alone."""
-    if name not in NETWORKS:
-        raise InvalidInput("network", f"one of {', '.join(NETWORKS)}", repr(name))
+def build(name: str, num_classes: int, seed: int, *purpose: str | int, base: Path | None = None) -> Classifier:
+    """A fresh network whose initial weights depend on the seed and the purpose alone.
+
+    ``name`` is a built-in one, or one's own factory as ``file.py:factory`` (relative to ``base``): it takes the number
+    of classes and returns a module that maps images [n, C, H, W] to logits [n, c].
+    """
+    factory = NETWORKS.get(name, base)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(seed, "network", *purpose))
-        return NETWORKS[name](num_classes)
+        made = factory(num_classes)
+    if isinstance(made, Classifier):
+        return made
+    if not isinstance(made, nn.Module):
+        raise InvalidInput("network", "a factory of a torch module", f"{name}, which made a {type(made).__name__}")
+    return Classifier(made, nn.Identity())

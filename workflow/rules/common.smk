@@ -1,73 +1,97 @@
-# The configuration, checked before any job starts; paths, targets and digests for the rules.
+# The configuration, checked before any job starts; paths, targets and recipes for the rules.
 import os
 import sys
+from pathlib import Path
 
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
-from nslimb.experiment.config import read_config
+from nslimb.experiment import names, paths, recipes
+from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
-from nslimb.experiment.names import FIGURES, STUDIES, TABLE_CELLS
-from nslimb.experiment.provenance import (
-    claim_results,
-    code_digest,
-    hold_results,
-    redate_results,
-    versions,
-)
+from nslimb.experiment.figures import FIGURES, figure_name
+from nslimb.experiment.folder import claim_results, hold_results, redate_results
+from nslimb.experiment.gather import printed_name
+from nslimb.experiment.provenance import versions
+from nslimb.experiment.studies import STUDIES
 
 try:
-    CONFIG = read_config(config)
+    files = [Path(path) for path in workflow.configfiles]
+    for path in files:
+        read_yaml(path)  # what YAML would silently pass over
+    CONFIG = read_config(config, files[-1].resolve().parent if files else None)
     claim_results(CONFIG)
 except NslimbError as error:
     sys.exit(f"nslimb: {error}")
+
+# Jobs read from it where they run: device, threads, folders. What they depend on is in their recipes.
+config.update(CONFIG.model_dump(mode="json"))
 
 RESULTS = str(CONFIG.results)
 LOGS = f"logs/{CONFIG.name}"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 GPU = 0 if CONFIG.training.device == "cpu" else 1  # without one, all cores may train
-CELL, RUN, TIMING = (
-    f"{RESULTS}/{grid.CELL}",
-    f"{RESULTS}/{grid.RUN}",
-    f"{RESULTS}/{grid.TIMING}",
-)
+CELL, RUN, TIMING = paths.below(RESULTS, (paths.CELL, paths.RUN, paths.TIMING))
+FIGURE_NAMES = [figure_name(entry) for entry in CONFIG.figures or FIGURES]
 
 
 wildcard_constraints:
-    **grid.CONSTRAINTS,
+    **paths.CONSTRAINTS,
 
 
 def settings():
-    """The configuration as plain values, for the jobs; a change of it reruns them."""
+    """The configuration as plain values, for jobs that look at the whole grid."""
     return CONFIG.model_dump(mode="json")
 
 
-def benchmark_settings(wildcards):
-    """What of the configuration a cell's jobs depend on: other benchmarks, seeds and tables may come and go."""
-    dumped = settings()
-    kept = (
-        "name",
-        "results",
-        "protocol",
-        "validation",
-        "data",
-        "hwf_path",
-        "precedence",
-        "hierarchy",
-        "training",
-    )
-    name = wildcards.benchmark
-    chosen = dict(
-        dumped["benchmarks"][name],
-        M=[wildcards.M],
-        rho=[getattr(wildcards, "rho", "0")],
-        methods=["sl"],
-    )
+def cell_recipe(make):
+    """A recipe of a cell, as a parameter."""
+    return lambda w: make(CONFIG, grid.Cell.from_wildcards(w))
+
+
+def run_recipe(make):
+    """A recipe of a run, as a parameter."""
+    return lambda w: make(CONFIG, grid.Cell.from_wildcards(w), w.method)
+
+
+def described(wildcards):
+    """Which run it is, for run.yaml."""
+    cell = grid.Cell.from_wildcards(wildcards)
     return {
-        **{key: dumped[key] for key in kept},
-        "benchmarks": {name: chosen},
-        "seeds": [getattr(wildcards, "seed", "1")],
-        "tables": [],
+        "cell": vars(cell),
+        "cell_path": cell.path,
+        "method": wildcards.method,
+        "printed": printed_name(CONFIG, cell.benchmark, wildcards.method),
+        "grid": CONFIG.name,
     }
+
+
+def ready(wildcards):
+    """The mark that a benchmark's source is ready, below the results folder."""
+    return paths.source_file(grid.source_name(CONFIG, wildcards.benchmark))
+
+
+def source_ready(wildcards):
+    """The same as an input."""
+    return f"{RESULTS}/{ready(wildcards)}"
+
+
+def source_recipe(wildcards):
+    """The recipe of a source, which several benchmarks may share."""
+    users = [
+        name
+        for name in CONFIG.benchmarks
+        if grid.source_name(CONFIG, name) == wildcards.source
+    ]
+    return recipes.source_recipe(CONFIG, users[0])
+
+
+def start_model(wildcards):
+    """The trained model that a run begins with, where its variant says so."""
+    variant = grid.variant_of(CONFIG, wildcards.benchmark, wildcards.method)
+    if variant.start_from is None:
+        return []
+    cell = grid.Cell.from_wildcards(wildcards)
+    return f"{RESULTS}/{grid.run_path(cell, variant.start_from)}/{names.MODEL}"
 
 
 def train_asks(what):
@@ -84,58 +108,68 @@ def adjust_asks(what):
     )
 
 
+def files_of(runs, name):
+    """A file of each of these runs."""
+    return [f"{RESULTS}/{grid.run_path(*run)}/{name}" for run in runs]
+
+
 def run_files(name):
     """A file of every run of the grid."""
-    return [
-        f"{RESULTS}/{grid.run_path(cell, method)}/{name}"
-        for cell, method in grid.runs(CONFIG)
-    ]
+    return files_of(grid.runs(CONFIG), name)
 
 
 def cell_runs(name):
     """A file of every run of a cell, as an input function."""
-    return lambda w: [
-        f"{RESULTS}/{grid.run_path(grid.Cell.from_wildcards(w), method)}/{name}"
-        for method in grid.settings_of(CONFIG, w.benchmark).methods
-    ]
+    return lambda w: files_of(
+        (
+            (grid.Cell.from_wildcards(w), variant.name)
+            for variant in grid.block_of(CONFIG, w.benchmark).methods
+        ),
+        name,
+    )
 
 
 def table_files():
     """Every table in every form, and the comparison with the paper."""
-    names = [*grid.tables(CONFIG), "comparison"]
-    forms = {"comparison": ("csv",)}
-    return [
-        f"{RESULTS}/tables/{name}.{form}"
-        for name in names
-        for form in forms.get(name, ("csv", "md", "tex"))
+    tables = [
+        paths.table_file(name, form)
+        for name in grid.table_names(CONFIG)
+        for form in ("csv", "md", "tex")
     ]
+    return paths.below(RESULTS, [*tables, paths.table_file("comparison", "csv")])
 
 
 def figure_files():
     """Every figure in both formats."""
-    return [
-        f"{RESULTS}/figures/{name}.{form}"
-        for name in FIGURES
-        for form in ("png", "svg")
-    ]
+    return paths.below(
+        RESULTS,
+        (paths.figure_file(name, form) for name in FIGURE_NAMES for form in ("png", "svg")),
+    )
+
+
+def study_names():
+    """The studies of the configuration by the names that their files have."""
+    return {entry.rpartition(":")[2]: entry for entry in CONFIG.studies}
 
 
 def study_files():
     """Every study of the configuration: its numbers and its figure."""
-    return [
-        path
-        for name in CONFIG.studies
-        for path in (f"{RESULTS}/studies/{name}.csv", f"{RESULTS}/figures/{name}.png")
-    ]
+    return paths.below(
+        RESULTS,
+        (
+            path
+            for name in study_names()
+            for path in (paths.study_file(name), paths.figure_file(name, "png"))
+        ),
+    )
 
 
 def study_inputs(wildcards):
     """The runs that a study looks at: none for those of the theory alone."""
-    needed = {"carot_robustness": grid.robustness_runs, "order": grid.order_runs}
-    chosen = needed.get(wildcards.study, lambda config: [])(CONFIG)
-    return [f"{RESULTS}/{grid.run_path(*run)}/metrics.json" for run in chosen]
+    study = STUDIES.get(study_names()[wildcards.study], CONFIG.base)
+    return files_of(study.needs(CONFIG), names.METRICS)
 
 
 def tracked_files():
     """The marks that tell that a cell is mirrored in MLflow."""
-    return [f"{RESULTS}/{cell.path}/tracked.json" for cell in grid.cells(CONFIG)]
+    return [f"{RESULTS}/{cell.path}/{names.TRACKED}" for cell in grid.cells(CONFIG)]

@@ -4,7 +4,7 @@
 rule fetch:
     """Get an image source into the data folder, verified."""
     output:
-        touch(f"{RESULTS}/sources/{{source}}.ready"),
+        touch(f"{RESULTS}/{paths.source_file('{source}')}"),
     log:
         f"{LOGS}/sources/{{source}}.log",
     benchmark:
@@ -14,9 +14,7 @@ rule fetch:
     resources:
         network=1,
     params:
-        data=settings()["data"],
-        hwf_path=settings()["hwf_path"],
-        code=code_digest("data"),
+        recipe=source_recipe,
     script:
         "../scripts/fetch.py"
 
@@ -24,19 +22,19 @@ rule fetch:
 rule samples:
     """Draw the weak samples of a cell; gold labels go to a file of their own."""
     input:
-        lambda w: f"{RESULTS}/sources/{grid.settings_of(CONFIG, w.benchmark).source}.ready",
+        source_ready,
     output:
-        samples=f"{CELL}/samples.npz",
-        gold=f"{CELL}/gold.npz",
+        samples=f"{CELL}/{names.SAMPLES}",
+        gold=f"{CELL}/{names.GOLD}",
     log:
-        f"{LOGS}/{grid.CELL}/samples.log",
+        f"{LOGS}/{paths.CELL}/samples.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.CELL}/samples.tsv"
+        f"{BENCHMARKS}/{paths.CELL}/samples.tsv"
     conda:
         "../../environment.yml"
     params:
-        config=benchmark_settings,
-        code=code_digest("samples"),
+        recipe=cell_recipe(recipes.samples_recipe),
+        ready=ready,
     script:
         "../scripts/samples.py"
 
@@ -44,17 +42,16 @@ rule samples:
 rule marginals:
     """Estimate the hidden marginal from weak labels alone (Algorithm 1)."""
     input:
-        samples=f"{CELL}/samples.npz",
+        samples=f"{CELL}/{names.SAMPLES}",
     output:
-        marginals=f"{CELL}/marginals.json",
+        marginals=f"{CELL}/{names.MARGINALS}",
     log:
-        f"{LOGS}/{grid.CELL}/marginals.log",
+        f"{LOGS}/{paths.CELL}/marginals.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.CELL}/marginals.tsv"
+        f"{BENCHMARKS}/{paths.CELL}/marginals.tsv"
     conda:
         "../../environment.yml"
     params:
-        config=benchmark_settings,
-        code=code_digest("marginals"),
+        recipe=cell_recipe(recipes.marginals_recipe),
     script:
         "../scripts/marginals.py"

@@ -4,17 +4,17 @@
 rule figures:
     """Every figure in two formats: one job, since all of them read the whole grid."""
     input:
-        run_files("metrics.json"),
+        run_files(names.METRICS),
     output:
         **{
             f"{name}_png": report(
-                f"{RESULTS}/figures/{name}.png",
+                f"{RESULTS}/{paths.figure_file(name, 'png')}",
                 category="Figures",
                 caption="../report/figure.rst",
             )
-            for name in FIGURES
+            for name in FIGURE_NAMES
         },
-        **{f"{name}_svg": f"{RESULTS}/figures/{name}.svg" for name in FIGURES},
+        **{f"{name}_svg": f"{RESULTS}/{paths.figure_file(name, 'svg')}" for name in FIGURE_NAMES},
     log:
         f"{LOGS}/figures.log",
     benchmark:
@@ -23,6 +23,6 @@ rule figures:
         "../../environment.yml"
     params:
         config=settings(),
-        code=code_digest("figures"),
+        code=recipes.figures_digest(CONFIG),
     script:
         "../scripts/figures.py"

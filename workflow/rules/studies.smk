@@ -6,23 +6,24 @@ rule study:
     input:
         study_inputs,
     output:
-        csv=f"{RESULTS}/studies/{{study}}.csv",
+        csv=f"{RESULTS}/{paths.study_file('{study}')}",
         png=report(
-            f"{RESULTS}/figures/{{study}}.png",
+            f"{RESULTS}/{paths.figure_file('{study}', 'png')}",
             category="Studies",
             caption="../report/study.rst",
         ),
-        svg=f"{RESULTS}/figures/{{study}}.svg",
+        svg=f"{RESULTS}/{paths.figure_file('{study}', 'svg')}",
     log:
         f"{LOGS}/studies/{{study}}.log",
     benchmark:
         f"{BENCHMARKS}/studies/{{study}}.tsv"
     wildcard_constraints:
-        study="|".join(STUDIES),
+        study="|".join(study_names()) or "none",
     conda:
         "../../environment.yml"
     params:
         config=settings(),
-        code=code_digest("studies"),
+        entry=lambda w: study_names()[w.study],
+        code=lambda w: recipes.study_digest(CONFIG, study_names()[w.study]),
     script:
         "../scripts/study.py"

@@ -4,30 +4,26 @@
 rule table:
     """One of the paper's tables as tidy CSV, Markdown and LaTeX."""
     input:
-        lambda w: [
-            f"{RESULTS}/{grid.run_path(*run)}/metrics.json"
-            for run in grid.table_runs(CONFIG, w.table)
-        ],
-        reference="reference/tables.csv",
+        lambda w: files_of(grid.table_runs(CONFIG, w.table), names.METRICS),
     output:
         csv=report(
-            f"{RESULTS}/tables/{{table}}.csv",
+            f"{RESULTS}/{paths.table_file('{table}', 'csv')}",
             category="Tables",
             caption="../report/table.rst",
         ),
-        md=f"{RESULTS}/tables/{{table}}.md",
-        tex=f"{RESULTS}/tables/{{table}}.tex",
+        md=f"{RESULTS}/{paths.table_file('{table}', 'md')}",
+        tex=f"{RESULTS}/{paths.table_file('{table}', 'tex')}",
     log:
         f"{LOGS}/tables/{{table}}.log",
     benchmark:
         f"{BENCHMARKS}/tables/{{table}}.tsv"
     wildcard_constraints:
-        table="|".join(TABLE_CELLS),
+        table="|".join(grid.tables_of(CONFIG)),
     conda:
         "../../environment.yml"
     params:
         config=settings(),
-        code=code_digest("tables"),
+        code=recipes.step_digest("table"),
     script:
         "../scripts/table.py"
 
@@ -56,16 +52,18 @@ rule about:
 rule runtime_table:
     """Minutes an epoch, with the paper's settings and with ours, beside the paper's."""
     input:
-        [f"{RESULTS}/{folder}/timing.json" for folder in grid.timings(CONFIG)],
-        reference="reference/runtimes.csv",
+        [
+            f"{RESULTS}/{grid.timing_path(*timing)}/{names.TIMING_FILE}"
+            for timing in grid.timings(CONFIG)
+        ],
     output:
         csv=report(
-            f"{RESULTS}/tables/runtime.csv",
+            f"{RESULTS}/{paths.table_file('runtime', 'csv')}",
             category="Tables",
             caption="../report/table.rst",
         ),
-        md=f"{RESULTS}/tables/runtime.md",
-        tex=f"{RESULTS}/tables/runtime.tex",
+        md=f"{RESULTS}/{paths.table_file('runtime', 'md')}",
+        tex=f"{RESULTS}/{paths.table_file('runtime', 'tex')}",
     log:
         f"{LOGS}/tables/runtime.log",
     benchmark:
@@ -74,7 +72,7 @@ rule runtime_table:
         "../../environment.yml"
     params:
         config=settings(),
-        code=code_digest("tables"),
+        code=recipes.step_digest("table"),
     script:
         "../scripts/table.py"
 
@@ -83,14 +81,13 @@ rule comparison:
     """Each of the paper's printed entries beside ours."""
     input:
         tables=[
-            f"{RESULTS}/tables/{name}.csv"
-            for name in grid.tables(CONFIG)
+            f"{RESULTS}/{paths.table_file(name, 'csv')}"
+            for name in grid.table_names(CONFIG)
             if name != "runtime"
         ],
-        reference="reference/tables.csv",
     output:
         csv=report(
-            f"{RESULTS}/tables/comparison.csv",
+            f"{RESULTS}/{paths.table_file('comparison', 'csv')}",
             category="Tables",
             caption="../report/comparison.rst",
         ),
@@ -102,6 +99,6 @@ rule comparison:
         "../../environment.yml"
     params:
         config=settings(),
-        code=code_digest("tables"),
+        code=recipes.step_digest("table"),
     script:
         "../scripts/table.py"

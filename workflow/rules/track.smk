@@ -13,7 +13,7 @@ rule tracking_store:
         "../../environment.yml"
     params:
         server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew
-        code=code_digest("track"),
+        code=recipes.step_digest("track"),
     script:
         "../scripts/tracking_store.py"
 
@@ -21,23 +21,26 @@ rule tracking_store:
 rule track:
     """Mirror the finished runs of a cell into MLflow."""
     input:
-        cell_runs("metrics.json"),
-        cell_runs("history.csv"),
-        cell_runs("run.yaml"),
+        cell_runs(names.METRICS),
+        cell_runs(names.HISTORY),
+        cell_runs(names.RUN_FILE),
         store=f"{RESULTS}/tracking.ready",
     output:
-        mark=f"{CELL}/tracked.json",
+        mark=f"{CELL}/{names.TRACKED}",
     log:
-        f"{LOGS}/{grid.CELL}/track.log",
+        f"{LOGS}/{paths.CELL}/track.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.CELL}/track.tsv"
+        f"{BENCHMARKS}/{paths.CELL}/track.tsv"
     conda:
         "../../environment.yml"
     resources:
         tracking=1,
     params:
-        methods=lambda w: grid.settings_of(CONFIG, w.benchmark).methods,
+        methods=lambda w: [
+            variant.name for variant in grid.block_of(CONFIG, w.benchmark).methods
+        ],
+        experiment=lambda w: grid.experiment_of(CONFIG, w.benchmark),
         server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew
-        code=code_digest("track"),
+        code=recipes.step_digest("track"),
     script:
         "../scripts/track.py"

@@ -4,17 +4,18 @@
 rule train:
     """Train one method on one cell; an interrupted job resumes from its checkpoint."""
     input:
-        samples=f"{CELL}/samples.npz",
-        gold=f"{CELL}/gold.npz",
-        marginals=f"{CELL}/marginals.json",
+        samples=f"{CELL}/{names.SAMPLES}",
+        gold=f"{CELL}/{names.GOLD}",
+        marginals=f"{CELL}/{names.MARGINALS}",
+        start=start_model,
     output:
-        model=f"{RUN}/model.pt",
-        history=f"{RUN}/history.csv",
-        run=f"{RUN}/run.yaml",
+        model=f"{RUN}/{names.MODEL}",
+        history=f"{RUN}/{names.HISTORY}",
+        run=f"{RUN}/{names.RUN_FILE}",
     log:
-        f"{LOGS}/{grid.RUN}/train.log",
+        f"{LOGS}/{paths.RUN}/train.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.RUN}/train.tsv"
+        f"{BENCHMARKS}/{paths.RUN}/train.tsv"
     conda:
         "../../environment.yml"
     threads: CONFIG.training.threads
@@ -23,8 +24,9 @@ rule train:
         mem_mb=train_asks("mem_mb"),
         runtime=train_asks("runtime"),
     params:
-        config=benchmark_settings,
-        code=code_digest("train"),
+        recipe=run_recipe(recipes.train_recipe),
+        run=described,
+        ready=ready,
     script:
         "../scripts/train.py"
 
@@ -32,16 +34,16 @@ rule train:
 rule adjust:
     """Metrics of a trained model before and after LA and CAROT, chosen on the weak validation samples."""
     input:
-        samples=f"{CELL}/samples.npz",
-        gold=f"{CELL}/gold.npz",
-        marginals=f"{CELL}/marginals.json",
-        model=f"{RUN}/model.pt",
+        samples=f"{CELL}/{names.SAMPLES}",
+        gold=f"{CELL}/{names.GOLD}",
+        marginals=f"{CELL}/{names.MARGINALS}",
+        model=f"{RUN}/{names.MODEL}",
     output:
-        metrics=f"{RUN}/metrics.json",
+        metrics=f"{RUN}/{names.METRICS}",
     log:
-        f"{LOGS}/{grid.RUN}/adjust.log",
+        f"{LOGS}/{paths.RUN}/adjust.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.RUN}/adjust.tsv"
+        f"{BENCHMARKS}/{paths.RUN}/adjust.tsv"
     conda:
         "../../environment.yml"
     threads: CONFIG.training.threads
@@ -49,8 +51,8 @@ rule adjust:
         mem_mb=adjust_asks("mem_mb"),
         runtime=adjust_asks("runtime"),
     params:
-        config=benchmark_settings,
-        code=code_digest("adjust"),
+        recipe=run_recipe(recipes.adjust_recipe),
+        ready=ready,
     script:
         "../scripts/adjust.py"
 
@@ -58,20 +60,20 @@ rule adjust:
 rule timing:
     """Minutes an epoch of SL and LP for the runtime table."""
     input:
-        lambda w: f"{RESULTS}/sources/{grid.settings_of(CONFIG, w.benchmark).source}.ready",
+        source_ready,
     output:
-        timing=f"{TIMING}/timing.json",
+        timing=f"{TIMING}/{names.TIMING_FILE}",
     log:
-        f"{LOGS}/{grid.TIMING}.log",
+        f"{LOGS}/{paths.TIMING}.log",
     benchmark:
-        f"{BENCHMARKS}/{grid.TIMING}.tsv"
+        f"{BENCHMARKS}/{paths.TIMING}.tsv"
     conda:
         "../../environment.yml"
     threads: CONFIG.training.threads
     resources:
         gpu=GPU,
     params:
-        config=settings(),
-        code=code_digest("train"),
+        recipe=lambda w: recipes.timing_recipe(CONFIG, w.benchmark, w.M),
+        ready=ready,
     script:
         "../scripts/timing.py"

@@ -5,9 +5,8 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.cells import Cell
-    from nslimb.experiment.config import read_config
-    from nslimb.experiment.jobs import adjust_run
+    from nslimb.experiment.jobs.adjust import adjust_run
+    from nslimb.experiment.jobs.recipe import Host
 
-    config, cell = read_config(snakemake.params.config), Cell.from_wildcards(snakemake.wildcards)
-    adjust_run(config, cell, snakemake.wildcards.method, Path(snakemake.input.samples).parent)
+    given, host = snakemake.params, Host.from_config(snakemake.config)
+    adjust_run(given.recipe, host, given.ready, Path(snakemake.output.metrics).parent)

@@ -1,12 +1,9 @@
-"""Get an image source and verify it."""
-
-from pathlib import Path
+"""The job of rule fetch."""
 
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.data import fetch
+    from nslimb.experiment.jobs.fetch import fetch_source
+    from nslimb.experiment.jobs.recipe import Host
 
-    path = snakemake.params.hwf_path
-    source = fetch(snakemake.wildcards.source, Path(snakemake.params.data), None if path is None else Path(path))
-    print(f"{source.name}: {len(source.images)} images from {source.origin}")
+    fetch_source(snakemake.params.recipe, Host.from_config(snakemake.config))

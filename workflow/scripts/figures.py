@@ -7,11 +7,13 @@ from nslimb.experiment.jobs_log import logged
 with logged(snakemake.log[0]):
     from nslimb.experiment.cells import runs
     from nslimb.experiment.config import read_config
-    from nslimb.experiment.figures import FIGURES
+    from nslimb.experiment.figures import FIGURES, figure_name
     from nslimb.experiment.gather import gather
     from nslimb.plotting import save
 
     config = read_config(snakemake.params.config)
     gathered = gather(config, list(runs(config)))
-    for name, draw in FIGURES.items():
-        save(draw(gathered), Path(snakemake.output[f"{name}_png"]), Path(snakemake.output[f"{name}_svg"]))
+    for entry in config.figures or FIGURES:
+        name = figure_name(entry)
+        drawn = FIGURES.get(entry, config.base)(gathered)
+        save(drawn, Path(snakemake.output[f"{name}_png"]), Path(snakemake.output[f"{name}_svg"]))

@@ -5,9 +5,8 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.cells import Cell
-    from nslimb.experiment.config import read_config
-    from nslimb.experiment.jobs import make_marginals
+    from nslimb.experiment.jobs.marginals import make_marginals
+    from nslimb.experiment.jobs.recipe import Host
 
-    config, cell = read_config(snakemake.params.config), Cell.from_wildcards(snakemake.wildcards)
-    make_marginals(config, cell, Path(snakemake.input.samples), Path(snakemake.output.marginals))
+    host = Host.from_config(snakemake.config)
+    make_marginals(snakemake.params.recipe, host, Path(snakemake.input.samples), Path(snakemake.output.marginals))

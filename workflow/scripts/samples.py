@@ -5,9 +5,8 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.cells import Cell
-    from nslimb.experiment.config import read_config
-    from nslimb.experiment.jobs import make_samples
+    from nslimb.experiment.jobs.recipe import Host
+    from nslimb.experiment.jobs.samples import make_samples
 
-    config, cell = read_config(snakemake.params.config), Cell.from_wildcards(snakemake.wildcards)
-    make_samples(config, cell, Path(snakemake.output.samples), Path(snakemake.output.gold))
+    given, host = snakemake.params, Host.from_config(snakemake.config)
+    make_samples(given.recipe, host, given.ready, Path(snakemake.output.samples), Path(snakemake.output.gold))

@@ -10,7 +10,8 @@ with logged(snakemake.log[0]):
     from nslimb.files import write_text
     from nslimb.plotting import save
 
-    study = STUDIES[snakemake.wildcards.study]
-    frame = study.compute(read_config(snakemake.params.config))
+    config = read_config(snakemake.params.config)
+    study = STUDIES.get(snakemake.params.entry, config.base)
+    frame = study.compute(config)
     write_text(Path(snakemake.output.csv), frame.to_csv(index=False))
     save(study.draw(frame), Path(snakemake.output.png), Path(snakemake.output.svg))

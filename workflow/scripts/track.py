@@ -5,11 +5,11 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.tracking import EXPERIMENTS, mirror_cell, tracking_uri
+    from nslimb.experiment.tracking import mirror_cell, tracking_uri
     from nslimb.files import write_json
 
     cell = Path(snakemake.output.mark).parent
     results = cell.parents[3]  # benchmark, M, rho, seed
     uri = tracking_uri(results)
-    what = mirror_cell(uri, EXPERIMENTS[snakemake.wildcards.benchmark], cell, snakemake.params.methods, results)
+    what = mirror_cell(uri, snakemake.params.experiment, cell, snakemake.params.methods, results)
     write_json(Path(snakemake.output.mark), {"store": uri, "runs": what})

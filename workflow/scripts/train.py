@@ -5,13 +5,13 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.cells import Cell
-    from nslimb.experiment.config import read_config
     from nslimb.experiment.lease import lease_device
 
-    config, cell = read_config(snakemake.params.config), Cell.from_wildcards(snakemake.wildcards)
-    lease_device(config.training.device)  # before torch: it must see one device alone
+    lease_device(snakemake.config["training"]["device"])  # before torch: it must see one device alone
 
-    from nslimb.experiment.jobs import train_run
+    from nslimb.experiment.jobs.recipe import Host
+    from nslimb.experiment.jobs.train import train_run
 
-    train_run(config, cell, snakemake.wildcards.method, Path(snakemake.input.samples).parent)
+    given, host = snakemake.params, Host.from_config(snakemake.config)
+    start = Path(snakemake.input.start) if snakemake.input.get("start") else None
+    train_run(given.recipe, host, given.run, given.ready, Path(snakemake.output.model).parent, start)

@@ -77,6 +77,12 @@ def source_name(config: Config, benchmark: str) -> str:
     return spec if spec in SOURCES else f"own-{benchmark}"
 
 
+def experiment_of(config: Config, benchmark: str) -> str:
+    """The MLflow experiment of a benchmark's runs."""
+    own = block_of(config, benchmark).problem(benchmark).benchmark(config.base)
+    return own.experiment if own.name == benchmark and own.experiment else benchmark
+
+
 def timings(config: Config) -> list[tuple[str, str, int]]:
     """The measurements of the runtime table: benchmark, M, batch size."""
     if "runtime" not in table_names(config):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from nslimb.experiment.cells import settings_of
+from nslimb.experiment.cells import block_of, variant_of
 from nslimb.experiment.config import Config
+from nslimb.learning.methods import method_class
 
 
 class Cost(NamedTuple):
@@ -30,7 +31,7 @@ COSTS = {
     "resnet-narrow": Cost(3.2, 1.8, 750),
     "resnet18": Cost(95.0, 30.0, 2460),
 }
-_LP_MS = 1.0  # the linear program, for each label: at most 0.95 over MAX, SUM and HWF up to M = 7, both protocols
+_UNKNOWN = COSTS["resnet-narrow"]  # a network of the user's own
 _TEST_IMAGES = 10_000  # at most, each epoch
 _GPU_SPEEDUP = 30  # of the network, against one core: assumed, not measured
 _GPU_MB = 2500  # the CUDA libraries, in the host's memory: assumed, not measured
@@ -49,12 +50,13 @@ class Demand(NamedTuple):
 
 def training_seconds(config: Config, benchmark: str, arity: str, method: str, gpu: bool) -> tuple[float, float]:
     """What training one method on one cell should take: in the network, and in the linear program (on a core)."""
-    settings, training = settings_of(config, benchmark), config.training
-    cost = COSTS[settings.network]
-    epochs = training.epochs + (training.pre_epochs if method == "ilp-emp" else 0)
-    labels = settings.samples * int(arity)
+    block, variant = block_of(config, benchmark), variant_of(config, benchmark, method)
+    made, training = method_class(variant.method, config.base), config.training_of(benchmark, variant)
+    cost = COSTS.get(block.network, _UNKNOWN)
+    epochs = training.epochs + config.method_settings(benchmark, variant).get("pre_epochs", 0)
+    labels = block.samples * int(arity)
     in_network = labels * cost.training + _evaluated(config, arity) * cost.evaluation
-    in_program = labels * _LP_MS if method.startswith("ilp") else 0.0
+    in_program = labels * made.milliseconds_per_label
     return epochs * in_network / (_GPU_SPEEDUP if gpu else 1) / 1000, epochs * in_program / 1000
 
 
@@ -62,13 +64,13 @@ def train_demand(config: Config, benchmark: str, arity: str, method: str, attemp
     """For the training of one method on one cell."""
     with_gpu = config.training.device != "cpu"
     seconds = sum(training_seconds(config, benchmark, arity, method, with_gpu))
-    peak = COSTS[settings_of(config, benchmark).network].peak_mb
+    peak = COSTS.get(block_of(config, benchmark).network, _UNKNOWN).peak_mb
     return _demand(max(peak, _GPU_MB if with_gpu else 0), 1000 * seconds, attempt)
 
 
 def adjust_demand(config: Config, benchmark: str, arity: str, attempt: int = 1) -> Demand:
     """For the evaluation of a trained model, which is done on the CPU, and its adjustments (measured: 11 s)."""
-    cost = COSTS[settings_of(config, benchmark).network]
+    cost = COSTS.get(block_of(config, benchmark).network, _UNKNOWN)
     return _demand(cost.peak_mb, _evaluated(config, arity) * cost.evaluation + 11_000, attempt)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from nslimb.adjustment import ADJUSTMENTS
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
@@ -33,6 +34,7 @@ class GridRun:
     printed: str
     oracle: bool
     title: str  # of its benchmark
+    adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
     mark: str
     folder: Path
@@ -66,6 +68,15 @@ def printed_name(config: Config, benchmark: str, method: str) -> str:
     return own if own and variant.name == variant.method else variant.name
 
 
+def printed_adjustments(config: Config) -> dict[str, str]:
+    """The adjustments of the grid, ``none`` first, and how they are printed."""
+    found = {"none": "none"}
+    for entry in config.adjustments:
+        adjustment = ADJUSTMENTS.get(entry, config.base)
+        found[entry.rpartition(":")[2]] = adjustment.printed
+    return found
+
+
 def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> list[GridRun]:
     """For each run its metrics and history; None for what is missing, an error for what is broken.
 
@@ -87,6 +98,7 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         printed=printed_name(config, cell.benchmark, method),
         oracle=method_class(variant.method, config.base).oracle,
         title=config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base).title,
+        adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],
         mark=MARKS[place % len(MARKS)],
         folder=folder,

@@ -103,7 +103,23 @@ def source_recipe(config: Config, benchmark: str) -> Recipe:
 
 def step_digest(step: str) -> str:
     """The code of a step that names no entries of registries: tables, tracking."""
-    return _code(step, [])
+    return code_digest([places.SCRIPTS / f"{step}.py"])
+
+
+def figures_digest(config: Config) -> str:
+    """The code of the figures."""
+    from nslimb.experiment.figures import FIGURES
+
+    files = [entry_file(FIGURES, entry, config.base) for entry in config.figures or FIGURES]
+    return code_digest([places.SCRIPTS / "figures.py", *(file for file in files if file is not None)])
+
+
+def study_digest(config: Config, entry: str) -> str:
+    """The code of a study."""
+    from nslimb.experiment.studies import STUDIES
+
+    file = entry_file(STUDIES, entry, config.base)
+    return code_digest([places.SCRIPTS / "study.py", *([] if file is None else [file])])
 
 
 def _problem(config: Config, benchmark: str, arity: str) -> Recipe:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from nslimb.experiment.names import ADJUSTMENTS, PRINTED
+from nslimb.experiment.gather import GridRun
+from nslimb.experiment.runs.timing import Timing
 from nslimb.files import write_text
 
 Frame = pd.DataFrame
@@ -21,32 +22,34 @@ def read_reference(path: Path) -> Frame:
     return frame.rename(columns={"mean": "paper_mean", "std": "paper_std"})
 
 
-def collect(runs: list[dict[str, Any]]) -> Frame:
+def collect(runs: list[GridRun], adjustments: dict[str, str]) -> Frame:
     """One row for each (run, adjustment): keys, seed and measures in per cent; a run without metrics has none.
 
-    Each run has ``benchmark, M, rho, seed, method`` and ``metrics``: the content of metrics.json, or None.
+    ``adjustments`` are the names to show, ``none`` first, and how they are printed.
     """
     rows = []
     for run in runs:
-        for adjustment in ADJUSTMENTS:
-            found = None if run["metrics"] is None else run["metrics"]["adjustments"][adjustment]
+        for adjustment, printed in adjustments.items():
+            found = None if run.metrics is None else run.metrics.adjustments[adjustment]
             rows.append(
                 {
-                    "benchmark": run["benchmark"].upper(),
-                    "M": run["M"],
-                    "rho": run["rho"],
-                    "training": PRINTED[run["method"]],
-                    "adjustment": PRINTED[adjustment],
-                    "seed": run["seed"],
+                    "benchmark": run.cell.benchmark.upper(),
+                    "M": run.cell.M,
+                    "rho": run.cell.rho,
+                    "training": run.printed,
+                    "adjustment": printed,
+                    "seed": run.cell.seed,
                     **{measure: None if found is None else 100 * found[measure] for measure in _MEASURES},
                 }
             )
     return pd.DataFrame(rows)
 
 
-def tidy(table: str, runs: list[dict[str, Any]], protocol: str, source: str, reference: Frame) -> Frame:
+def tidy(
+    table: str, runs: list[GridRun], adjustments: dict[str, str], protocol: str, source: str, reference: Frame
+) -> Frame:
     """Mean and standard deviation over seeds beside the paper's; missing runs are counted, never dropped or zero."""
-    each = collect(runs)
+    each = collect(runs, adjustments)
     keys = KEYS[1:]
     grouped = each.groupby(keys, sort=False, dropna=False)
     frame = grouped.agg(
@@ -72,20 +75,20 @@ def comparison(tables: list[Frame], reference: Frame) -> Frame:
     return frame
 
 
-def runtime(measured: list[dict[str, Any]], reference: Frame) -> Frame:
-    """Minutes an epoch beside the paper's; each entry has ``benchmark, M, batch_size`` and ``timing`` or None."""
+def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Frame) -> Frame:
+    """Minutes an epoch beside the paper's; each entry is benchmark, M, batch size and what was measured, if it was."""
     rows = [
         {
             "algorithm": algorithm,
-            "batch_size": entry["batch_size"],
-            "benchmark": entry["benchmark"].upper(),
-            "M": entry["M"],
+            "batch_size": batch,
+            "benchmark": benchmark.upper(),
+            "M": arity,
             "protocol": protocol,
-            "minutes_per_epoch": entry["timing"] and entry["timing"]["minutes_per_epoch"][protocol][algorithm],
+            "minutes_per_epoch": timing and timing.minutes_per_epoch[protocol][algorithm],
         }
         for protocol in ("paper", "exact")
         for algorithm in ("SL", "LP")
-        for entry in measured
+        for benchmark, arity, batch, timing in measured
     ]
     paper = reference.rename(columns={"minutes_per_epoch": "paper_minutes_per_epoch"})
     paper = paper.astype({"M": str})
@@ -93,16 +96,18 @@ def runtime(measured: list[dict[str, Any]], reference: Frame) -> Frame:
     return frame.round({"minutes_per_epoch": 4})
 
 
-def laid_out(frame: Frame) -> Frame:
-    """A tidy table as the paper prints it: a row for each method, a column for each cell, ``mean ± std``."""
+def laid_out(frame: Frame, oracles: set[str]) -> Frame:
+    """A tidy table as the paper prints it: a row for each method, a column for each cell, ``mean ± std``.
+
+    The best entry of a cell is bold; ``oracles``, which saw gold labels, are no rivals.
+    """
     shown = frame.copy()
     shown["entry"] = [_entry(row) for row in shown.to_dict("records")]
     shown["method"] = [
         t if a == "none" else f"{t} + {a}" for t, a in zip(shown["training"], shown["adjustment"], strict=True)
     ]
     shown["cell"] = [f"{b}-{m}, rho={r}" for b, m, r in zip(shown["benchmark"], shown["M"], shown["rho"], strict=True)]
-    # The best of what may be compared: an oracle is no rival.
-    rivals = shown["accuracy_mean"].where(~shown["training"].str.contains("oracle"))
+    rivals = shown["accuracy_mean"].where(~shown["training"].isin(oracles))
     best = rivals.groupby(shown["cell"]).transform("max")
     shown.loc[rivals.notna() & (rivals == best), "entry"] = shown["entry"].map("**{}**".format)
     wide = shown.pivot(index="method", columns="cell", values="entry")

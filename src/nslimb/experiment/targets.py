@@ -6,21 +6,22 @@ import sys
 from pathlib import Path
 
 from nslimb.errors import InvalidInput, NslimbError
-from nslimb.experiment.cells import Cell, run_path, settings_of
+from nslimb.experiment import names
+from nslimb.experiment.cells import Cell, block_of, run_path
 from nslimb.experiment.config import Config, read_file
 
 
 def cell_targets(config: Config, cell: Cell) -> list[str]:
     """metrics.json of every method of a cell; a cell that is not in the grid is refused."""
-    settings = settings_of(config, cell.benchmark)
+    block = block_of(config, cell.benchmark)
     for name, value, known in (
-        ("M", cell.M, settings.M),
-        ("rho", cell.rho, settings.rho),
-        ("seed", cell.seed, config.seeds),
+        ("M", cell.M, block.M),
+        ("rho", cell.rho, block.rho),
+        ("seed", cell.seed, config.seeds_of(cell.benchmark)),
     ):
         if value not in known:
             raise InvalidInput(name, f"one of the configuration's: {', '.join(known)}", repr(value))
-    return [str(config.results / run_path(cell, method) / "metrics.json") for method in settings.methods]
+    return [str(config.results / run_path(cell, variant.name) / names.METRICS) for variant in block.methods]
 
 
 def main(arguments: list[str]) -> None:

@@ -12,10 +12,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nslimb.errors import DataError
-from nslimb.files import digest, read_sealed
+from nslimb.experiment import names
+from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.runs.metrics import Metrics
+from nslimb.experiment.runs.run import RunFile
+from nslimb.files import digest
+from nslimb.learning.history import read_history
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
@@ -24,9 +27,7 @@ _PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
 _KIND = {"mlflow.experimentKind": "custom_model_development"}
 # What a store takes in one request: 1,000 values, parameters among them.
 _BATCH = 900
-_ARTIFACTS = ("metrics.json", "history.csv", "run.yaml")
-# A run belongs to the fullest table that shows it.
-EXPERIMENTS = {"max": "max_full", "sum": "sum", "hwf": "hwf", "smallest_parent": "smallest_parent"}
+_ARTIFACTS = (names.METRICS, names.HISTORY, names.RUN_FILE)
 _HISTORY = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds", "lp_seconds")
 
 
@@ -66,12 +67,12 @@ def mirror_cell(uri: str, experiment: str, cell: Path, methods: Iterable[str], r
 def mirror(store: Any, experiment: str, path: str, folder: Path, artifacts: Path) -> str:
     """Mirror a run's folder; returns "unchanged", "created" or "replaced"."""
     contents = {name: (folder / name).read_bytes() for name in _ARTIFACTS}
-    mark = digest(*contents.values())
+    content = digest(*contents.values())
     where = _experiment(store, experiment, artifacts)
     old = store.search_runs([where], filter_string=f"tags.`{_PATH_TAG}` = '{path}'", max_results=100)
-    if len(old) == 1 and old[0].data.tags.get(_DIGEST_TAG) == mark:
+    if len(old) == 1 and old[0].data.tags.get(_DIGEST_TAG) == content:
         return "unchanged"
-    _write(store, where, path, contents, mark, folder)
+    _write(store, where, path, content, folder)
     for run in old:
         store.delete_run(run.info.run_id)
     return "replaced" if old else "created"
@@ -91,55 +92,59 @@ def _experiment(store: Any, name: str, artifacts: Path) -> str:
         return str(store.get_experiment_by_name(name).experiment_id)
 
 
-def _write(store: Any, experiment: str, path: str, contents: dict[str, bytes], mark: str, folder: Path) -> None:
+def _write(store: Any, experiment: str, path: str, content: str, folder: Path) -> None:
     from mlflow.entities import Metric, Param
 
-    described = yaml.safe_load(contents["run.yaml"])
-    metrics = read_sealed(folder / "metrics.json")
+    described = read_schema(folder / names.RUN_FILE, RunFile)
+    metrics = read_schema(folder / names.METRICS, Metrics)
     now = int(time.time() * 1000)
     tags = {
         _PATH_TAG: path,
-        "protocol": described["protocol"],
-        "grid": described["grid"],
-        "oracle": str(described["oracle"]),
-        "code": described["code"],
-        "commit": described["commit"],
-        "source": described["source"]["name"],
-        **{f"cell.{key}": value for key, value in described["cell"].items()},
+        "protocol": described.protocol,
+        "grid": described.grid,
+        "oracle": str(described.oracle),
+        "code": described.recipe["code"],
+        "commit": described.commit,
+        "source": described.source["name"],
+        **{f"cell.{key}": value for key, value in described.cell.items()},
     }
     run = store.create_run(experiment, run_name=path, tags={key: str(value) for key, value in tags.items()})
-    settings = {**described["cell"], "method": described["method"], **described["settings"]}
+    recipe = described.recipe
+    settings = {
+        **described.cell,
+        "method": described.method,
+        "network": recipe["network"],
+        **recipe["training"],
+        **recipe["method"]["settings"],
+    }
     parameters = [Param(str(key), str(value)) for key, value in settings.items()]
     values = [Metric(name, value, now, 0) for name, value in _final(metrics)]
-    values += [Metric(name, value, now, step) for name, value, step in _epochs(contents["history.csv"])]
+    values += [Metric(name, value, now, step) for name, value, step in _epochs(folder / names.HISTORY)]
     for start in range(0, len(values), _BATCH):
         store.log_batch(
             run.info.run_id, metrics=values[start : start + _BATCH], params=parameters if start == 0 else ()
         )
-    for name in contents:
+    for name in _ARTIFACTS:
         store.log_artifact(run.info.run_id, str(folder / name))
     # The digest comes last: a mirror that was cut short does not count as one.
-    store.set_tag(run.info.run_id, _DIGEST_TAG, mark)
+    store.set_tag(run.info.run_id, _DIGEST_TAG, content)
     store.set_terminated(run.info.run_id)
 
 
-def _final(metrics: dict[str, Any]) -> list[tuple[str, float]]:
+def _final(metrics: Metrics) -> list[tuple[str, float]]:
     found = [
         (f"{adjustment}.{name}", float(value))
-        for adjustment, entries in metrics["adjustments"].items()
+        for adjustment, entries in metrics.adjustments.items()
         for name, value in entries.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     ]
-    return [*found, ("ratios.total_variation", float(metrics["ratios"]["total_variation"]))]
+    return [*found, ("ratios.total_variation", metrics.ratios.total_variation)]
 
 
-def _epochs(history: bytes) -> list[tuple[str, float, int]]:
-    import csv
-
-    rows = csv.DictReader(history.decode().splitlines())
+def _epochs(history: Path) -> list[tuple[str, float, int]]:
     return [
-        (f"epoch.{name}", float(row[name]), int(row["epoch"]))
-        for row in rows
+        (f"epoch.{name}", float(getattr(row, name)), row.epoch)
+        for row in read_history(history)
         for name in _HISTORY
-        if row.get(name, "") != ""
+        if getattr(row, name) is not None
     ]

@@ -76,12 +76,14 @@ def train(
     *,
     test: Probe | None = None,
     start_from: Path | None = None,
+    base: Path | None = None,
     description: str = "training",
 ) -> Trained:
     """Train on weak samples; ``folder`` gets history.csv and a checkpoint as it goes, model.pt at the end.
 
     A checkpoint in ``folder`` is resumed, and ends in the same weights to the bit as a run without interruption; one of
-    another configuration is refused. ``start_from`` is a model.pt whose weights to begin with.
+    another configuration is refused. ``start_from`` is a model.pt whose weights to begin with. A network of one's own,
+    ``file.py:factory``, is looked up from the folder ``base``.
     """
     _check(settings, samples)
     device = _device(settings.device)
@@ -89,7 +91,7 @@ def train(
     tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
     start = None if start_from is None else load_weights(start_from)
     method.begin(samples)
-    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start)
+    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start, base)
     method.begin_network(network)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     features = _features(network, settings)
@@ -119,7 +121,7 @@ def train(
             )
             history.append(row)
             if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
-                network = _fresh(settings, sigma, "final", device, pixels, start)
+                network = _fresh(settings, sigma, "final", device, pixels, start, base)
                 method.begin_network(network)
                 features = _features(network, settings)
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
@@ -237,10 +239,16 @@ def _look(
 
 
 def _fresh(
-    settings: Settings, sigma: Sigma, phase: str, device: torch.device, pixels: Tensor, start: dict[str, Any] | None
+    settings: Settings,
+    sigma: Sigma,
+    phase: str,
+    device: torch.device,
+    pixels: Tensor,
+    start: dict[str, Any] | None,
+    base: Path | None,
 ) -> Classifier:
     """A new network, checked to take these images and to give a logit for each class; weights as in ``start``."""
-    network = build(settings.network, sigma.num_classes, settings.seed, phase).to(device)
+    network = build(settings.network, sigma.num_classes, settings.seed, phase, base=base).to(device)
     try:
         with torch.no_grad():
             logits = network.eval()(normalise(pixels[:1]))

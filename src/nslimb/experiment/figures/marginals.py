@@ -1,0 +1,27 @@
+"""Estimated against true label ratios."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nslimb.experiment.figures.common import by_scenario, finished, over_positions
+from nslimb.experiment.gather import GridRun
+from nslimb.plotting import COLOURS, legend_above, panels, styled
+
+
+@styled
+def draw(runs: list[GridRun]) -> Any:
+    """Estimated against true ratios of every scenario, first seed, with the absolute difference."""
+    known = {name: group[0] for name, group in by_scenario(finished(runs)).items()}
+    figure, axes = panels(len(known))
+    for axis, (name, run) in zip(axes, known.items(), strict=False):
+        true, estimated = (over_positions(getattr(run.metrics.ratios, key)) for key in ("true", "estimated"))
+        place = np.arange(len(true))
+        axis.bar(place - 0.2, true, width=0.4, color="#999999", label="true")
+        axis.bar(place + 0.2, estimated, width=0.4, color=COLOURS[0], label="Algorithm 1")
+        axis.plot(place, np.abs(true - estimated), "x", color=COLOURS[1], markersize=4, label="|difference|")
+        axis.set(title=name, xlabel="class", ylabel="ratio", xticks=place)
+    legend_above(figure)
+    return figure
