@@ -122,9 +122,9 @@ def carot_robustness(config: Config | None) -> Frame:
     (run,) = chosen_runs
     opened = open_run(config, run[0], run[1], config.results / run[0].path)
     (entry,) = gather(config, [run])
-    chosen = entry["metrics"]["adjustments"]["carot"] if entry["metrics"] else {"eta": None, "tau": None}
+    chosen = entry["metrics"]["adjustments"]["carot"]["setting"] if entry["metrics"] else {}
     # Where the validation samples chose no adjustment, a setting of middling strength shows what CAROT would do.
-    eta, tau = chosen["eta"] or 1.0, chosen["tau"] or 1.0
+    eta, tau = chosen.get("eta", 1.0), chosen.get("tau", 1.0)
     found = study(opened.scores(opened.samples.test), opened.gold.test, np.asarray(opened.gold.ratios), eta, tau)
     constant = {"unadjusted": found.unadjusted, "with_truth": found.with_truth, "eta": eta, "tau": tau}
     columns = {"divergence": found.divergence, "accuracy": found.accuracy, **constant, "run": run_path(*run)}
