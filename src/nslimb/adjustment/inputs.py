@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -34,3 +35,12 @@ def check_positive(argument: str, value: Any, allow_zero: bool = False) -> Tenso
     if numbers.numel() == 0 or not bool(good.all()):
         raise InvalidInput(argument, expected, repr(value))
     return numbers
+
+
+def check_settings(settings: Any, names: tuple[str, ...], allow_zero: bool = False) -> list[Tensor]:
+    """The numbers of settings such as ``{"eta": 1.0, "tau": 2.0}``: a float64 tensor [K] for each of ``names``."""
+    expected = f"mappings with {' and '.join(names)} and nothing else"
+    for setting in settings:
+        if not isinstance(setting, Mapping) or set(setting) != set(names):
+            raise InvalidInput("settings", expected, repr(setting))
+    return [check_positive(name, [setting[name] for setting in settings], allow_zero) for name in names]

@@ -1,34 +1,52 @@
-"""The choice of tau (logit adjustment) and (eta, tau) (CAROT) by weak accuracy: no gold label is needed."""
+"""The choice of an adjustment's setting by weak labels: no gold label is needed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
-from nslimb.adjustment.carot import carot
-from nslimb.adjustment.inputs import check_positive
-from nslimb.adjustment.logit import logit_adjustment
-from nslimb.checks import check_log_scores, check_ratios, check_weak
+from nslimb.adjustment.base import Adjustment, Setting, as_adjustment
+from nslimb.adjustment.batches import adjusted
+from nslimb.checks import check_count, check_float_tensor, check_log_scores, check_weak
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
-Method = Literal["la", "carot"]
+Rule = Literal["least-change", "paper"]
+Criterion = Literal["accuracy", "likelihood"]
+
+# Means of the criterion that differ by no more are ties.
+_TIE = {"accuracy": 0.0, "likelihood": 1e-6}
+# At most so many numbers, or samples in a pass over sigma's diagram, in memory at a time.
+_NUMBERS, _SAMPLES = 2**25, 2**14
+PAPER_BATCH = 32  # validation samples that the paper adjusts together
 
 
 class Selection(NamedTuple):
     """The setting chosen on weak validation samples, and how all the others did."""
 
-    method: Literal["none", "la", "carot"]  # "none" where no setting beats the scores as they are
-    eta: float | None
-    tau: float | None
+    method: str  # the adjustment's name; "none" where no setting beats the scores as they are
+    setting: dict[str, float]  # empty for "none"
     accuracy: float  # weak accuracy with the chosen setting
     baseline: float  # weak accuracy without adjustment
-    etas: Tensor  # [E] (empty for logit adjustment)
-    taus: Tensor  # [T]
-    accuracies: Tensor  # weak accuracy of every setting, [T] or [E, T]
+    settings: list[dict[str, float]]  # all K that were tried
+    accuracies: Tensor  # float64 [K], their weak accuracy
+    values: Tensor  # float64 [K], what was maximised: the accuracies, or mean log-likelihoods
+    adjustment: Adjustment  # what ``adjust`` applies
+
+
+class _Outcome(NamedTuple):
+    """How K settings do on the validation samples, [K] each."""
+
+    right: Tensor  # samples whose weak label comes out
+    changed: Tensor  # predictions that are not what they were
+    value: Tensor  # float64, the criterion
+
+    @staticmethod
+    def join(parts: list[_Outcome]) -> _Outcome:
+        return _Outcome(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))
 
 
 def select(
@@ -36,107 +54,129 @@ def select(
     weak: Any,
     sigma: Sigma,
     ratios: Any,
-    method: Method,
-    etas: Any = None,
-    taus: Any = None,
+    adjustment: Any,
+    settings: Sequence[Setting] | None = None,
+    *,
+    rule: Rule = "least-change",
+    criterion: Criterion = "accuracy",
+    batch: int | None = None,
+    seed: int = 0,
 ) -> Selection:
-    """Choose the setting with the highest share of samples for which sigma(argmax scores) = s.
+    """Choose the setting of an adjustment under which weak samples fare best.
 
-    ``log_scores`` [B, M, c] and ``weak`` [B] are validation samples. The default grids are the paper's: 10 values of
-    eta and 20 of tau, evenly spaced in logarithm from 1e-5 to 1e4. Ties go to the setting that changes the fewest
-    predictions, then to the smaller tau, then to eta closest to 1; leaving the scores alone changes none, so that the
+    ``log_scores`` [B, M, c] and ``weak`` [B] are samples with their weak labels. ``adjustment`` is "la", "carot", one's
+    own as ``path/to/file.py:Class``, or an :class:`Adjustment`; its grid is the paper's unless ``settings`` are given.
+
+    ``rule="least-change"``: the highest ``criterion``, which is the share of samples for which sigma(argmax scores) = s
+    ("accuracy") or the mean of log P(sigma(y) = s) under the adjusted scores ("likelihood"). Ties go to the setting
+    that changes the fewest predictions, then to the milder one. Leaving the scores alone changes none, so that the
     choice is never below it.
+
+    ``rule="paper"``: samples are adjusted in batches of ``batch`` (32), shuffled by ``seed``; the first setting of the
+    grid with the highest accuracy wins, never "none". CAROT is then the paper's iteration.
+
+    >>> from nslimb.sigma import maximum
+    >>> scores = torch.tensor([[[0.6, 0.4]], [[0.9, 0.1]]]).log()
+    >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting
+    {'tau': 1.0}
     """
     Sigma.check(sigma)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     if len(log_scores) == 0:
-        raise InvalidInput("log_scores", "at least one validation sample", "none")
+        raise InvalidInput("log_scores", "at least one sample", "none")
     truth = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
-    grid_tau = _grid("taus", taus, 20)
-    grid_eta = _grid("etas", etas, 10) if method == "carot" else torch.empty(0, dtype=torch.float64)
-    if method == "carot":
-        shape: tuple[int, ...] = (len(grid_eta), len(grid_tau))
-        adjusted = _by_position(
-            log_scores, ratios, lambda scores, r: _solved(scores, r, grid_eta.unsqueeze(1), grid_tau)
-        )
-    elif method == "la":
-        shape = (len(grid_tau),)
-        adjusted = _by_position(log_scores, ratios, lambda scores, r: logit_adjustment(scores, r, grid_tau))
+    check_rule(rule, criterion, "batch", batch)
+    chosen = as_adjustment(adjustment)
+    if rule == "paper":
+        chosen, batch = chosen.in_paper(), PAPER_BATCH if batch is None else batch
+    tried = [dict(setting) for setting in _checked(chosen.grid() if settings is None else settings)]
+    with torch.no_grad():
+        plain = _outcome(log_scores.unsqueeze(0), log_scores, truth, sigma, criterion)
+        per = max(1, _NUMBERS // log_scores.numel())
+        parts = []
+        for start in range(0, len(tried), per):
+            moved = adjusted(chosen, log_scores, ratios, tried[start : start + per], batch, seed)
+            parts.append(_outcome(moved, log_scores, truth, sigma, criterion))
+    outcome = _Outcome.join(parts)
+    if rule == "paper":
+        best: int | None = int(outcome.value.argmax())
     else:
-        raise InvalidInput("method", "'la' or 'carot'", repr(method))
-    plain = log_scores.argmax(dim=-1)
-    predicted = adjusted.argmax(dim=-1)  # [settings, B, M]
-    right = (sigma.apply(predicted) == truth).sum(dim=1)
-    changed = (predicted != plain).sum(dim=(1, 2))
-    baseline = int((sigma.apply(plain) == truth).sum())
-    accuracies = (right.double() / len(truth)).cpu()
-    order = _preference(right.tolist(), changed.tolist(), grid_eta.tolist(), grid_tau.tolist())
-    best = order[0]
-    if right[best] <= baseline:
-        method_chosen: Literal["none", "la", "carot"] = "none"
-        eta = tau = None
-    else:
-        method_chosen = method
-        tau = grid_tau[best % len(grid_tau)].item()
-        eta = grid_eta[best // len(grid_tau)].item() if method == "carot" else None
+        best = _least_change(outcome, float(plain.value), [chosen.strength(setting) for setting in tried], criterion)
+    accuracies = outcome.right.double() / len(truth)
+    baseline = float(plain.right) / len(truth)
     return Selection(
-        method=method_chosen,
-        eta=eta,
-        tau=tau,
-        accuracy=max(baseline, int(right[best])) / len(truth),
-        baseline=baseline / len(truth),
-        etas=grid_eta,
-        taus=grid_tau,
-        accuracies=accuracies.view(shape),
+        method="none" if best is None else chosen.name,
+        setting={} if best is None else tried[best],
+        accuracy=baseline if best is None else float(accuracies[best]),
+        baseline=baseline,
+        settings=tried,
+        accuracies=accuracies,
+        values=outcome.value,
+        adjustment=chosen,
     )
 
 
-def adjust(log_scores: Tensor, ratios: Any, selection: Selection) -> Tensor:
-    """Apply a selected setting to log-scores [n, M, c] or [n, c], all of them at once: log-scores again."""
+def adjust(log_scores: Tensor, ratios: Any, selection: Selection, *, batch: int | None = None, seed: int = 0) -> Tensor:
+    """Apply a selected setting to log-scores [n, M, c] or [n, c]: log-scores again.
+
+    All of them at once, or in batches of ``batch`` that are shuffled by ``seed``, as the paper's protocol has it.
+    """
+    expected = "a float32 or float64 tensor of shape [n, c] or [n, M, c], n at least 1"
+    check_float_tensor(log_scores, expected)
+    if log_scores.dim() not in (2, 3) or log_scores.numel() == 0:
+        raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
     if selection.method == "none":
         return log_scores
     whole = log_scores.unsqueeze(1) if log_scores.dim() == 2 else log_scores
-    if selection.method == "la":
-        adjusted = _by_position(whole, ratios, lambda scores, r: logit_adjustment(scores, r, [selection.tau]))
-    else:
-        adjusted = _by_position(
-            whole, ratios, lambda scores, r: _solved(scores, r, [selection.eta], selection.tau).log()
-        )
-    return adjusted[0].view_as(log_scores)
+    moved = adjusted(selection.adjustment, whole, ratios, [selection.setting], batch, seed)
+    return moved[0].view_as(log_scores)
 
 
-def _solved(scores: Tensor, ratios: Any, etas: Any, taus: Any) -> Tensor:
-    """CAROT's scores [settings, n, c]; a setting that was not solved leaves the scores as they are."""
-    found = carot(scores, ratios, etas, taus)
-    kept = torch.where(found.converged[..., None, None], found.scores, scores.exp())
-    return kept.flatten(0, -3)
+def check_rule(rule: Any, criterion: Any, argument: str, batch: Any) -> None:
+    """Refuse a rule that there is not, and a criterion or a size of batches that does not go with it."""
+    if rule not in ("least-change", "paper"):
+        raise InvalidInput("rule", "'least-change' or 'paper'", repr(rule))
+    if criterion not in _TIE:
+        raise InvalidInput("criterion", "'accuracy' or 'likelihood'", repr(criterion))
+    if rule == "paper" and criterion != "accuracy":
+        raise InvalidInput("criterion", "'accuracy' with rule='paper'", repr(criterion))
+    if rule == "least-change" and batch is not None:
+        raise InvalidInput(argument, "none with rule='least-change', which adjusts all together", repr(batch))
+    if batch is not None:
+        check_count(argument, batch)
 
 
-def _preference(right: list[int], changed: list[int], etas: list[float], taus: list[float]) -> list[int]:
-    """Settings from the best to the worst."""
-
-    def key(setting: int) -> tuple[float, ...]:
-        eta = etas[setting // len(taus)] if etas else 1.0
-        return -right[setting], changed[setting], taus[setting % len(taus)], max(eta, 1 / eta)
-
-    return sorted(range(len(right)), key=key)
-
-
-def _grid(argument: str, values: Any, number: int) -> Tensor:
-    if values is None:
-        return torch.logspace(-5, 4, number, dtype=torch.float64)
-    grid = check_positive(argument, values)
-    if grid.dim() != 1:
-        raise InvalidInput(argument, "a sequence of numbers", f"shape {list(grid.shape)}")
-    return grid
+def _checked(settings: Any) -> Sequence[Setting]:
+    expected = "a list of mappings, one for each setting"
+    if not isinstance(settings, Sequence) or isinstance(settings, str) or len(settings) == 0:
+        raise InvalidInput("settings", expected, repr(settings))
+    for setting in settings:
+        if not isinstance(setting, Mapping) or not setting:
+            raise InvalidInput("settings", expected, f"one that is {setting!r}")
+    return settings
 
 
-def _by_position(log_scores: Tensor, ratios: Any, adjustment: Callable[[Tensor, Any], Tensor]) -> Tensor:
-    """Adjust [B, M, c] to [settings, B, M, c]: all instances together, or position by position for ratios [M, c]."""
-    _, arity, classes = log_scores.shape
-    checked = check_ratios(ratios, arity, classes)
-    if checked.ndim == 1:
-        flat = adjustment(log_scores.reshape(-1, classes), checked)
-        return flat.view(len(flat), *log_scores.shape)
-    columns = [adjustment(log_scores[:, i].contiguous(), checked[i]) for i in range(arity)]
-    return torch.stack(columns, dim=2)
+def _outcome(moved: Tensor, log_scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> _Outcome:
+    """Of adjusted log-scores [K, B, M, c]."""
+    predicted = moved.argmax(dim=-1)
+    right = (sigma.apply(predicted) == truth).sum(dim=1)
+    changed = (predicted != log_scores.argmax(dim=-1)).sum(dim=(1, 2))
+    if criterion == "accuracy":
+        return _Outcome(right, changed, right.double() / len(truth))
+    weak = truth.expand(len(moved), -1).flatten()
+    likelihoods = [
+        sigma.log_prob(scores.double()).gather(1, labels.unsqueeze(1)).squeeze(1)
+        for scores, labels in zip(moved.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
+    ]
+    return _Outcome(right, changed, torch.cat(likelihoods).view(len(moved), -1).mean(dim=1))
+
+
+def _least_change(
+    outcome: _Outcome, plain: float, strengths: list[tuple[float, ...]], criterion: Criterion
+) -> int | None:
+    """The best setting by the criterion, the least invasive among ties; None where none beats ``plain``."""
+    enough = float(outcome.value.max()) - _TIE[criterion]
+    if plain >= enough:
+        return None
+    tied = [k for k, value in enumerate(outcome.value.tolist()) if value >= enough]
+    return min(tied, key=lambda k: (int(outcome.changed[k]), strengths[k], k))

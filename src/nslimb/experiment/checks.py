@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.variants import Training, Variant, checked_settings
 from nslimb.learning.methods import method_class
 from nslimb.networks import NETWORKS
+from nslimb.registry import Registry
 from nslimb.sigma.resolve import SIGMAS
 
 if TYPE_CHECKING:
@@ -86,20 +87,21 @@ def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
 
 
 def _check_lists(config: Config) -> None:
-    from nslimb.adjustment import ADJUSTMENTS
+    from nslimb.adjustment.base import ADJUSTMENTS, as_adjustment
     from nslimb.experiment.cells import tables_of
     from nslimb.experiment.figures import FIGURES
     from nslimb.experiment.studies import STUDIES
-    from nslimb.metrics import METRICS
+    from nslimb.metrics.registry import METRICS
 
-    for key, registry, entries in (
+    lists: tuple[tuple[str, Registry[Any], tuple[str, ...]], ...] = (
         ("adjustments", ADJUSTMENTS, config.adjustments),
         ("metrics", METRICS, config.metrics),
         ("figures", FIGURES, config.figures or ()),
         ("studies", STUDIES, config.studies),
-    ):
+    )
+    for key, registry, entries in lists:
         for entry in entries:
-            _at(key, registry.get, entry, config.base)
+            _at(key, as_adjustment if key == "adjustments" else registry.get, entry, config.base)
         short = [entry.rpartition(":")[2] for entry in entries]
         for name in short:
             if short.count(name) > 1:

@@ -42,7 +42,7 @@ class BenchmarkBlock(Block):
     tail: str | tuple[int | str, ...] | None = None
     methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
     seeds: Texts | None = None
-    training: dict[str, Any] = {}
+    training: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("rho")
     @classmethod
@@ -84,10 +84,12 @@ class Runtime(Block):
 
     batch_sizes: tuple[int, ...] = (64, 256, 512)
     batches: int = Field(default=4, ge=1)
-    cells: dict[str, RuntimeCells] = {
-        "max": RuntimeCells(M=("3", "4"), samples=2000),
-        "sum": RuntimeCells(M=("5", "6"), samples=1000),
-    }
+    cells: dict[str, RuntimeCells] = Field(
+        default_factory=lambda: {
+            "max": RuntimeCells(M=("3", "4"), samples=2000),
+            "sum": RuntimeCells(M=("5", "6"), samples=1000),
+        }
+    )
 
 
 class Config(Block):
@@ -102,7 +104,7 @@ class Config(Block):
     hwf_path: Path | None = None
     base: Path = Path()  # the folder of the configuration file: paths of sigma, source, network and method start there
     training: Training = Training()
-    methods: dict[str, dict[str, Any]] = {}
+    methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
     benchmarks: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$")], BenchmarkBlock] = Field(min_length=1)
     adjustments: Names = ("la", "carot")
     metrics: Names = ()
@@ -158,9 +160,9 @@ def read_config(values: Mapping[str, Any], base: Path | None = None) -> Config:
     """
     if not isinstance(values, Mapping):
         raise InvalidInput("config", "a mapping of keys to values", repr(values))
-    place = {} if base is None or "base" in values else {"base": base}
+    place: dict[str, Any] = {} if base is None or "base" in values else {"base": base}
     try:
-        return Config(**values, **place)
+        return Config(**{**values, **place})
     except ValidationError as error:
         raise InvalidInput("config", "a valid configuration", "\n" + "\n".join(map(_explain, error.errors()))) from None
 

@@ -14,11 +14,12 @@ import tokenize
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from nslimb.errors import DataError
 from nslimb.experiment import places
 from nslimb.files import digest
-from nslimb.registry import Registry, file_of
+from nslimb.registry import Registry
 
 
 def code_digest(entries: Iterable[Path]) -> str:
@@ -33,16 +34,14 @@ def module_file(module: str) -> Path:
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
-def entry_file(registry: Registry[object], name: str, base: Path | None = None) -> Path | None:
+def entry_file(registry: Registry[Any], name: str, base: Path | None = None) -> Path | None:
     """The file that a registry's entry, or the user's own object, comes from; None for an installed module."""
-    reference = registry.reference(name)
-    own = file_of(reference, base)
-    if own is not None:
-        return own
-    module = reference.partition(":")[0]
-    if module.partition(".")[0] == "nslimb":
-        return module_file(module)
-    beside = (base or Path.cwd()).joinpath(*module.split(".")).with_suffix(".py")
+    home = registry.module(name, base)
+    if isinstance(home, Path):
+        return home
+    if home.partition(".")[0] == "nslimb":
+        return module_file(home)
+    beside = (base or Path.cwd()).joinpath(*home.split(".")).with_suffix(".py")
     return beside if beside.is_file() else None
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from nslimb.adjustment import ADJUSTMENTS
+from nslimb.adjustment import as_adjustment
+from nslimb.errors import DataError
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
@@ -49,11 +50,19 @@ class GridRun:
     @cached_property
     def history(self) -> pd.DataFrame:
         """One row an epoch."""
-        return pd.DataFrame([asdict(row) for row in self.epochs or ()])
+        frame: pd.DataFrame = pd.DataFrame([asdict(row) for row in self.epochs or ()])
+        return frame
 
     @property
     def finished(self) -> bool:
         return self.metrics is not None and self.epochs is not None
+
+    @property
+    def done(self) -> Metrics:
+        """The metrics of a finished run."""
+        if self.metrics is None:
+            raise DataError(f"{self.folder}: has no metrics yet")
+        return self.metrics
 
     @property
     def look(self) -> dict[str, Any]:
@@ -72,8 +81,8 @@ def printed_adjustments(config: Config) -> dict[str, str]:
     """The adjustments of the grid, ``none`` first, and how they are printed."""
     found = {"none": "none"}
     for entry in config.adjustments:
-        adjustment = ADJUSTMENTS.get(entry, config.base)
-        found[entry.rpartition(":")[2]] = adjustment.printed
+        adjustment = as_adjustment(entry, config.base)
+        found[adjustment.name] = adjustment.printed
     return found
 
 

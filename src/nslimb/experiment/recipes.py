@@ -153,8 +153,8 @@ def _sigma_file(problem: Problem, base: Path) -> Path | None:
 
 
 def _adjust_files(config: Config, cell: Cell, method: str) -> list[Path | None]:
-    from nslimb.adjustment import ADJUSTMENTS
-    from nslimb.metrics import METRICS
+    from nslimb.adjustment.base import ADJUSTMENTS
+    from nslimb.metrics.registry import METRICS
 
     block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
     files = _sigma_files(config, cell.benchmark)

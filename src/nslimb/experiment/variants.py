@@ -45,8 +45,8 @@ class Variant(Block):
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$")
     method: str
-    settings: dict[str, Any] = {}
-    training: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
+    training: dict[str, Any] = Field(default_factory=dict)
     start_from: str | None = None
 
 

@@ -23,7 +23,7 @@ from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, s
 from nslimb.learning.history import Epoch
 from nslimb.learning.methods.base import Batch, Method
 from nslimb.learning.progress import EpochLog
-from nslimb.metrics import confusion_matrix
+from nslimb.metrics.confusion import confusion_matrix
 from nslimb.networks import Classifier, build
 from nslimb.seeds import torch_generator, torch_seed
 from nslimb.sigma.component import Sigma

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nslimb.errors import InvalidInput
-from nslimb.registry import Registry, file_of, importable, load_object
+from nslimb.registry import Registry, importable
 from nslimb.sigma.component import Sigma
 
 # Each takes the arity and options of its own.
@@ -43,12 +43,12 @@ def resolve_sigma(
     known = name.replace("-", "_")
     if known in SIGMAS:
         return _built_in(known, arity, classes, dict(options or {}))
-    reference = SIGMAS.reference(name)
     if options:
         raise InvalidInput("sigma", f"no options for {name}, which is your own", ", ".join(options))
-    file = file_of(reference, base)
-    with importable(file.parent if file else Path(base or ".").resolve()):  # functions may import when they run
-        return _own(load_object("sigma", reference, base), name, arity, classes)
+    home = SIGMAS.module(name, base)
+    folder = home.parent if isinstance(home, Path) else Path(base or ".")
+    with importable(folder):  # functions may import when they run
+        return _own(SIGMAS.get(name, base), name, arity, classes)
 
 
 def check_options(name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> None:

@@ -12,9 +12,9 @@ from nslimb.sigma.component import Sigma
 Tail = str | tuple[int | str, ...]
 
 
-def at_least(least: int) -> Callable[[int], str]:
-    """A check of arities: what was expected, in words, or nothing."""
-    return lambda arity: "" if arity >= least else f"integers of at least {least}"
+def any_arity(arity: int) -> str:
+    """A check of arities: what was expected, in words, where one is not allowed; else nothing."""
+    return "" if arity >= 1 else "integers of at least 1"
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Benchmark:
     name: str
     sigma: Callable[..., Sigma]  # takes the arity, and options of its own by keyword
     title: str  # as figures print it
-    arities: Callable[[int], str] = at_least(1)  # what was expected, where an arity is not allowed; else nothing
+    arities: Callable[[int], str] = any_arity
     tail: Tail = "exp"
     # Settings of methods in the protocol `paper`; each method takes those that it knows.
     paper: Mapping[str, Any] = field(default_factory=lambda: {"proofs": 1, "form": "bce", "encoding": "paper"})

@@ -17,7 +17,7 @@ def draw(runs: list[GridRun]) -> Any:
     known = {name: group[0] for name, group in by_scenario(finished(runs)).items()}
     figure, axes = panels(len(known))
     for axis, (name, run) in zip(axes, known.items(), strict=False):
-        true, estimated = (over_positions(getattr(run.metrics.ratios, key)) for key in ("true", "estimated"))
+        true, estimated = (over_positions(getattr(run.done.ratios, key)) for key in ("true", "estimated"))
         place = np.arange(len(true))
         axis.bar(place - 0.2, true, width=0.4, color="#999999", label="true")
         axis.bar(place + 0.2, estimated, width=0.4, color=COLOURS[0], label="Algorithm 1")

@@ -19,10 +19,10 @@ def draw(runs: list[GridRun]) -> Any:
     cells = {name: group for name, group in cells.items() if len(methods(group)) > 1}
     figure, axes = panels(len(cells))
     for axis, (name, group) in zip(axes, cells.items(), strict=False):
-        true = over_positions(group[0].metrics.ratios.true)
+        true = over_positions(group[0].done.ratios.true)
         axis.bar(range(len(true)), 100 * true / true.max(), color="#dddddd", label="hidden ratio, largest = 100")
         for method, first in methods(group).items():
-            rows = [run.metrics.adjustments["none"]["class_accuracy"] for run in group if run.method == method]
+            rows = [run.done.adjustments["none"]["class_accuracy"] for run in group if run.method == method]
             values = 100 * np.nanmean(np.array(rows, dtype=float), axis=0)
             axis.plot(values, marker=first.mark, markersize=3, linewidth=1, **first.look)
         axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(true)))

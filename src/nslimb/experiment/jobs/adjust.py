@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from nslimb.adjustment.base import as_adjustment
 from nslimb.adjustment.evaluation import evaluate_adjustments
-from nslimb.arrays import FloatArray
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.data.samples import Gold, Samples, load_gold, load_samples
 from nslimb.data.source import ImageSource
 from nslimb.experiment import names
@@ -22,6 +23,7 @@ from nslimb.experiment.runs.metrics import Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import predict
 from nslimb.learning.methods.base import Method
+from nslimb.metrics.registry import METRICS
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.networks import Classifier, build
 from nslimb.sigma.component import Sigma
@@ -63,12 +65,18 @@ def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
     )
 
 
+def test_tuples(run: OpenRun) -> tuple[torch.Tensor, IntArray]:
+    """Scores and labels of test images drawn as tuples, where the position tells which ratios are an image's own."""
+    return run.scores(run.samples.test_tuples), run.gold.test_tuples
+
+
 def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     """Metrics of a trained model before and after each adjustment: metrics.json."""
     began = time.perf_counter()
     torch.set_num_threads(host.threads)
     run = open_run(recipe, host, ready, folder)
     ratios, gold = run.ratios, run.gold
+    tried = [as_adjustment(entry, host.base) for entry in recipe["adjustments"]]
     adjusted = evaluate_adjustments(
         run.scores(run.samples.test),
         gold.test,
@@ -76,6 +84,9 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         run.samples.validation_weak,
         run.sigma,
         ratios,
+        adjustments={made.name: made for made in tried},
+        metrics=[(entry.rpartition(":")[2], METRICS.get(entry, host.base)) for entry in recipe["metrics"]],
+        test_tuples=test_tuples(run) if ratios.ndim == 2 else None,
     )
     content = Metrics(
         source=run.source.name,

@@ -40,7 +40,8 @@ def compute(config: Config | None) -> pd.DataFrame:
     found = study(opened.scores(opened.samples.test), opened.gold.test, np.asarray(opened.gold.ratios), eta, tau)
     constant = {"unadjusted": found.unadjusted, "with_truth": found.with_truth, "eta": eta, "tau": tau}
     columns = {"divergence": found.divergence, "accuracy": found.accuracy, **constant, "run": run_path(*run)}
-    return pd.DataFrame(columns)
+    frame: pd.DataFrame = pd.DataFrame(columns)
+    return frame
 
 
 @styled

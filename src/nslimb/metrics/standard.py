@@ -1,4 +1,4 @@
-"""How well a classifier does, class by class; scores in, numbers out."""
+"""The block of metrics that every run has: how well a classifier does, class by class."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ import numpy as np
 
 from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import InvalidInput
+from nslimb.metrics.confusion import confusion_matrix
 
 _BINS = 15
-
-
-def confusion_matrix(labels: IntArray, predictions: IntArray, num_classes: int) -> IntArray:
-    """Counts [true class, predicted class]."""
-    pairs = np.bincount(labels * num_classes + predictions, minlength=num_classes**2)
-    return pairs.reshape(num_classes, num_classes)
 
 
 def evaluate(probabilities: FloatArray, labels: IntArray, ratios: FloatArray | None = None) -> dict[str, Any]:
@@ -73,17 +68,3 @@ def calibration_error(probabilities: FloatArray, labels: IntArray) -> float:
     bins = np.clip(np.ceil(confidence * _BINS).astype(np.int64) - 1, 0, _BINS - 1)
     difference = np.bincount(bins, weights=right - confidence, minlength=_BINS)
     return float(np.abs(difference).sum() / len(labels))
-
-
-def total_variation(estimate: FloatArray, truth: FloatArray) -> float:
-    """Half the sum of absolute differences; the mean over positions for ratios [M, c]."""
-    a, b = np.broadcast_arrays(estimate, truth)
-    return float(np.mean(0.5 * np.abs(a - b).sum(axis=-1)))
-
-
-def kullback_leibler(truth: FloatArray, estimate: FloatArray) -> float:
-    """KL(truth || estimate), the mean over positions; infinite where the estimate rules out what occurs."""
-    a, b = np.broadcast_arrays(truth, estimate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(a > 0, a * (np.log(a) - np.log(b)), 0.0)
-    return float(np.mean(terms.sum(axis=-1)))
