@@ -1,8 +1,8 @@
 """A stand-in for scallopy, small enough to read: Datalog whose tags are lists of proofs.
 
 It speaks the part of scallopy's interface that nslimb uses, so that the programs written for Scallop are run and
-checked wherever the tests run. It shows that their logic is right, not that Scallop accepts their spelling: that
-is what the tests with the real scallopy are for.
+checked wherever the tests run. It shows that their logic is right; that Scallop accepts their spelling and means the
+same is what its own values (``tests/data/scallop_golden.npz``) and the tests with the real scallopy are for.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class ScallopContext:
         head, body = text.split(" = ", 1)
         self.rules.append((head, body))
 
-    def forward_function(self, relation: str, output_mapping: list[tuple[int]]) -> Callable[..., Tensor]:
+    def forward_function(self, relation: str, output_mapping: list[tuple[int]], dispatch: str) -> Callable[..., Tensor]:
+        assert dispatch == "serial"  # the parallel one of the real scallopy 0.2.5 panics
         for head, body in self.rules:
             name, arguments = self._atom(head)
             derived = self.facts[name]

@@ -80,7 +80,7 @@ def test_without_scallopy_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPa
 
 def test_a_sigma_without_a_program_is_refused() -> None:
     sigma = Sigma.from_function(max, num_classes=3, arity=2)
-    with pytest.raises(InvalidInput, match=r"sigma: expected one of maximum, .* got 'function'"):
+    with pytest.raises(InvalidInput, match=r"expected a sigma with a Scallop program .* got Sigma\(function"):
         nslimb.semantic_loss(scores_for(sigma), [0, 1], sigma, proofs=1, engine="scallop")
 
 

@@ -50,10 +50,12 @@ class Sigma:
         name: str,
         options: Mapping[str, Any] | None = None,
         class_names: Sequence[str] | None = None,
+        program: Callable[[Sigma], Any] | None = None,
     ) -> None:
         self.diagram = diagram
         self.name = name
         self.options = dict(options or {})
+        self.program = program  # writes sigma down for the engine "scallop"
         self.class_names = _check_class_names(class_names, diagram.num_classes)
         self._plans: dict[torch.device, tuple[passes.LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from nslimb.checks import check_count
@@ -45,7 +46,7 @@ def maximum(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> 
     True
     """
     diagram = compile_steps(0, max, _itself, num_classes, arity, max_states)
-    return Sigma(diagram, "maximum")
+    return Sigma(diagram, "maximum", program=partial(_scallop, "maximum"))
 
 
 def total(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Sigma:
@@ -55,7 +56,7 @@ def total(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Si
     64
     """
     diagram = compile_steps(0, lambda state, label: state + label, _itself, num_classes, arity, max_states)
-    return Sigma(diagram, "total")
+    return Sigma(diagram, "total", program=partial(_scallop, "total"))
 
 
 def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -> Sigma:
@@ -97,7 +98,8 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
         return state[1] + state[2]
 
     diagram = compile_steps(("digit", 0, 1), step, finish, len(FORMULA_CLASSES), arity, max_states)
-    return Sigma(diagram, "formula", {"precedence": precedence}, FORMULA_CLASSES)
+    options = {"precedence": precedence}
+    return Sigma(diagram, "formula", options, FORMULA_CLASSES, partial(_scallop, "formula"))
 
 
 def smallest_parent(
@@ -132,7 +134,8 @@ def smallest_parent(
         return names[label] if node == _NOTHING_YET else common_ancestor(paths, node, names[label])
 
     diagram = compile_steps(_NOTHING_YET, step, _itself, len(names), arity, max_states)
-    return Sigma(diagram, "smallest_parent", {"hierarchy": dict(hierarchy)}, names)
+    options = {"hierarchy": dict(hierarchy)}
+    return Sigma(diagram, "smallest_parent", options, names, partial(_scallop, "smallest_parent"))
 
 
 def counterexample() -> Sigma:
@@ -149,6 +152,13 @@ _NOTHING_YET = ("nothing yet",)
 
 def _itself(state: Any) -> Any:
     return state
+
+
+def _scallop(writer: str, sigma: Sigma) -> Any:
+    """The Scallop program of one of the above; the optional engine is imported only when asked for."""
+    from nslimb.sigma import scallop
+
+    return getattr(scallop, writer)(sigma)
 
 
 def common_ancestor(paths: Mapping[str, tuple[str, ...]], a: str, b: str) -> str:
