@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +9,13 @@ import typer
 
 from nslimb.cli.messages import told_plainly
 from nslimb.errors import MissingEngine
-from nslimb.experiment.names import STUDIES
+from nslimb.experiment.studies import STUDIES
 
-Name = Enum("Name", {name: name for name in STUDIES}, type=str)  # type: ignore[misc]
+_HELP = f"Which study: {', '.join(STUDIES)}, or your own as path/to/file.py:object."
 
 
 def command(
-    name: Annotated[Name, typer.Argument(help="Which study.")],
+    name: Annotated[str, typer.Argument(help=_HELP)],
     out: Annotated[Path, typer.Option(help="The folder that gets NAME.csv, NAME.png and NAME.svg.")] = Path("studies"),
     config: Annotated[
         Path | None,
@@ -29,7 +28,6 @@ def command(
     """
     with told_plainly():
         try:
-            from nslimb.experiment import studies
             from nslimb.experiment.config import read_file
             from nslimb.plotting import save
         except ImportError as error:
@@ -37,8 +35,8 @@ def command(
             raise MissingEngine(told) from error
         from nslimb.files import write_text
 
-        study = studies.STUDIES[name.value]
+        study, short = STUDIES.get(name), name.rpartition(":")[2]
         frame = study.compute(None if config is None else read_file(config))
-        write_text(out / f"{name.value}.csv", frame.to_csv(index=False))
-        save(study.draw(frame), out / f"{name.value}.png", out / f"{name.value}.svg")
-    typer.echo(f"{out / name.value}.csv, .png and .svg: {len(frame)} rows")
+        write_text(out / f"{short}.csv", frame.to_csv(index=False))
+        save(study.draw(frame), out / f"{short}.png", out / f"{short}.svg")
+    typer.echo(f"{out / short}.csv, .png and .svg: {len(frame)} rows")

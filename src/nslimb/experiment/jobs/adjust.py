@@ -23,8 +23,8 @@ from nslimb.experiment.runs.metrics import Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import predict
 from nslimb.learning.methods.base import Method
-from nslimb.metrics.registry import METRICS
 from nslimb.metrics.distances import kullback_leibler, total_variation
+from nslimb.metrics.registry import METRICS
 from nslimb.networks import Classifier, build
 from nslimb.sigma.component import Sigma
 
