@@ -24,7 +24,12 @@ from nslimb.registry import Registry
 
 def code_digest(entries: Iterable[Path]) -> str:
     """A short digest of the files that the entry points run through, and only of these."""
-    files = sorted(closure(frozenset(entries)))
+    return _code_digest(frozenset(entries))
+
+
+@lru_cache(maxsize=4096)
+def _code_digest(entries: frozenset[Path]) -> str:
+    files = sorted(closure(entries))
     return digest(*(f"{_name(file)}\n{essence(file, _date(file))}\n".encode() for file in files))[:16]
 
 
@@ -45,7 +50,6 @@ def entry_file(registry: Registry[Any], name: str, base: Path | None = None) -> 
     return beside if beside.is_file() else None
 
 
-@lru_cache(maxsize=4096)
 def closure(entries: frozenset[Path]) -> frozenset[Path]:
     """All files that the entry points import, directly or not, and they themselves."""
     found: set[Path] = set()
