@@ -50,11 +50,16 @@ def check_losses(found: Confusions, ratios: np.ndarray) -> None:
     assert found.lost.tolist() == lost
     ends = []
     for i in range(size):
+        others = [j for j in range(size) if j != i]
+        nearest = int(found.nearest[i])
         if lost[i]:
+            assert nearest == found.goes_to[i]
             assert found.goes_to[i] in larger[i]
             assert found.evidence[i, found.goes_to[i]] <= min(found.evidence[i, j] for j in larger[i]) + 1e-9
         else:
             assert found.goes_to[i] == i
+            assert nearest in others
+            assert found.evidence[i, nearest] <= min(found.evidence[i, others]) * (1 + 2e-9) + 2e-9
         end = i
         while lost[end]:
             end = int(found.goes_to[end])

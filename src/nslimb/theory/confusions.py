@@ -28,6 +28,7 @@ class Confusions:
     ratios: FloatArray  # [c], the mean over positions where those differ
     lost: BoolArray  # [c]: less than one sample speaks against reading the class as a more frequent one
     goes_to: IntArray  # [c]: the class that a lost one is read as; itself for the others
+    nearest: IntArray  # [c]: the same for a lost class; for the others, the class with the least evidence of all
     groups: tuple[tuple[int, ...], ...]  # each class that is not lost, first, and those that are lost to it
     ceiling: float  # the accuracy to expect at best: the ratios of the classes that are not lost, summed
 
@@ -70,30 +71,33 @@ def confusions(
     maps[every, :, every] = every  # [i, j]: every i is read as j
     evidence = reading_evidence(sigma, checked, maps, samples, weak=weak, max_edges=max_edges)
     shares = checked if checked.ndim == 1 else checked.mean(axis=0)
-    lost, goes_to = _losses(evidence, shares)
+    order = np.lexsort((every, shares))  # from the least (r_j, j) to the largest
+    rank = np.argsort(order)
+    nearest, _ = _least(evidence, rank, every[:, None] != every)
+    onward, least = _least(evidence, rank, rank[:, None] < rank)
+    lost = least < _ENOUGH
+    goes_to = np.where(lost, onward, every)
     return Confusions(
         evidence=evidence,
         samples=count,
         ratios=shares,
         lost=lost,
         goes_to=goes_to,
+        nearest=np.where(lost, onward, nearest),
         groups=_groups(lost, goes_to),
         ceiling=float(shares[~lost].sum()),
     )
 
 
-def _losses(evidence: FloatArray, ratios: FloatArray) -> tuple[BoolArray, IntArray]:
-    """Which classes are lost, and what each is read as."""
-    every = np.arange(len(ratios))
-    order = np.lexsort((every, ratios))  # from the least (r_j, j) to the largest
-    rank = np.empty_like(order)
-    rank[order] = every
-    against = np.where(rank > rank[:, None], evidence, np.inf)
+def _least(evidence: FloatArray, rank: IntArray, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
+    """The allowed j of least evidence for each i, and that evidence; infinite, for any j, where none is allowed.
+
+    Of several, which rounding may tell apart, the one of the largest rank.
+    """
+    against = np.where(allowed, evidence, np.inf)
     least = against.min(axis=1)
-    lost = least < _ENOUGH
-    # Equal evidence may differ by rounding.
-    nearest = np.where(against <= least[:, None] + 1e-9, rank, -1).argmax(axis=1)
-    return lost, np.where(lost, nearest, every)
+    tied = against <= least[:, None] * (1 + 1e-9) + 1e-9
+    return np.where(tied, rank, -1).argmax(axis=1), least
 
 
 def _groups(lost: BoolArray, goes_to: IntArray) -> tuple[tuple[int, ...], ...]:
