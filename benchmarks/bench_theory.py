@@ -15,7 +15,7 @@ from measure import Claim, report, seconds
 
 import nslimb
 from nslimb.files import written_aside
-from nslimb.theory import class_risk_bounds, identifiability, uniform_weak_ratios
+from nslimb.theory import class_risk_bounds, confusions, identifiability, uniform_weak_ratios
 from nslimb.theory.agreement import Agreement
 from nslimb.theory.cobyla import cobyla_run
 
@@ -84,7 +84,18 @@ def diagnosis() -> list[Claim]:
         lambda: class_risk_bounds(sigma, UNIFORM, [0.01, 0.05]), lambda: identifiability(sigma), budget=6.0
     )
     detail = f"bounds {bounds:.2f} s, identifiability {identified:.2f} s"
-    return [Claim("MAX-5: bounds and identifiability, seconds", bounds + identified, 3.0, detail)]
+    readings, jacobian = seconds(
+        lambda: confusions(nslimb.sigma.total(7), UNIFORM), lambda: identifiability(nslimb.sigma.total(7)), budget=6.0
+    )
+    return [
+        Claim("MAX-5: bounds and identifiability, seconds", bounds + identified, 3.0, detail),
+        Claim(
+            "SUM-7: confusions / identifiability",
+            readings / jacobian,
+            1.0,
+            f"{1e3 * readings:.0f} ms / {1e3 * jacobian:.0f} ms",
+        ),
+    ]
 
 
 def main() -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nslimb.sigma import Sigma
     from nslimb.theory import (
         class_risk_bounds,
+        confusions,
         generalisation_bound,
         identifiability,
         is_m_unambiguous,
@@ -36,6 +37,7 @@ __all__ = [
     "adjustment",
     "carot",
     "class_risk_bounds",
+    "confusions",
     "diagnose",
     "errors",
     "estimate_marginal",
@@ -59,6 +61,7 @@ _HOME = {
     "adjust": "nslimb.adjustment",
     "carot": "nslimb.adjustment",
     "class_risk_bounds": "nslimb.theory",
+    "confusions": "nslimb.theory",
     "diagnose": "nslimb.diagnosis",
     "estimate_marginal": "nslimb.marginals",
     "generalisation_bound": "nslimb.theory",

@@ -78,6 +78,22 @@ def test_diagnose_as_json() -> None:
     assert content["m_unambiguous"] is True
 
 
+def test_diagnose_shows_readings() -> None:
+    output = RUNNER.invoke(app, ["diagnose", "max", "-M", "4"]).output
+    rows = [line.replace("│", " ").split() for line in output.splitlines() if line.startswith("│")]
+    assert ["0", "1", "0.3", "lost"] in rows
+    assert ["9", "8", "1,031.7"] in rows
+    assert "identifiable ceiling: 90.0 % of hidden labels" in output
+    words = output.replace("\n", " ").replace("  ", " ")
+    assert "reading every 0 as a 1 would go unnoticed: 0.3 of 3,000 samples speak against it" in words
+
+
+def test_diagnose_of_a_single_class_shows_no_readings(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["diagnose", "max", "-M", "1", "-c", "1", "--plot", str(tmp_path / "one.svg")])
+    assert result.exit_code == 0, result.output
+    assert "read as" not in result.output
+
+
 def test_diagnose_with_ratios_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("class,ratio\n0,0.5\n1,0.25\n2,0.25\n")
     arguments = ["diagnose", "max", "-M", "2", "-c", "3", "--ratios", str(tmp_path / "r.csv"), "--json"]

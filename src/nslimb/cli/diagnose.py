@@ -61,6 +61,7 @@ def command(
     console = Console(highlight=False)
     _print_weak_labels(console, found, rows)
     _print_classes(console, found)
+    _print_readings(console, found)
     for sentence in found.summary:
         console.print(f"- {sentence}", markup=False)
     for note in found.notes:
@@ -104,3 +105,24 @@ def _print_classes(console: Console, found: Diagnosis) -> None:
         worst = [] if bounds is None else [f"{value:.3f}" for value in bounds.upper[:, label]]
         table.add_row(escape(name), *(f"{share:.3g}" for share in shares), *worst)
     console.print(table)
+
+
+def _print_readings(console: Console, found: Diagnosis) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    known = found.confusions
+    if known is None or len(found.classes) == 1:
+        return
+    table = Table(title="readings: what each class is most easily taken for", title_justify="left")
+    table.add_column("class")
+    table.add_column("read as")
+    table.add_column(f"of {found.samples:,} samples speak against it", justify="right")
+    table.add_column("")
+    for label, other in enumerate(known.nearest):
+        evidence = known.evidence[label, other]
+        shown = f"{evidence:,.1f}" if evidence >= 1 else f"{evidence:.2g}"
+        names = (escape(found.classes[label]), escape(found.classes[other]))
+        table.add_row(*names, shown, "lost" if known.lost[label] else "")
+    console.print(table)
+    console.print(f"identifiable ceiling: {100 * known.ceiling:.1f} % of hidden labels")

@@ -15,10 +15,11 @@ from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.theory import class_risk_bounds, identifiability, is_m_unambiguous
+from nslimb.theory import Confusions, class_risk_bounds, confusions, identifiability, is_m_unambiguous
 from nslimb.theory.bounds import ClassRiskBounds
 from nslimb.theory.identify import Identifiability
 from nslimb.theory.inputs import check_positive_ratios, check_risks
+from nslimb.theory.readings import MAX_EDGES
 
 # A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
 _MAX_EDGES = 20_000_000
@@ -26,6 +27,8 @@ _MAX_CELLS = 20_000_000
 # A search for bounds takes some 3e-5 s for each pair of edges of the same layer.
 _QUICK_PAIRS = 100_000
 _QUICK_ARITY = 50
+# A second.
+_QUICK_READINGS = 20_000_000
 
 
 def diagnose(
@@ -39,8 +42,9 @@ def diagnose(
     """Everything that can be said about sigma for hidden labels with ``ratios`` r [c] (uniform if not given).
 
     Pre-images and probabilities of the weak labels, with the number of each to expect in ``samples``; how often a weak
-    label proves a class to be there; M-unambiguity; whether r can be estimated; and the risk bound Phi_j of each class
-    at each of the ``partial_risks``. Bounds and twins are searched only where that takes a few seconds, and bounds are
+    label proves a class to be there; M-unambiguity; which classes could be read as others without showing in that many
+    samples (:func:`nslimb.confusions`); whether r can be estimated; and the risk bound Phi_j of each class at each of
+    the ``partial_risks``. Readings, bounds and twins are looked at only where that takes a few seconds, and bounds are
     not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
 
     >>> found = diagnose(Sigma.from_function(max, num_classes=10, arity=3))
@@ -76,6 +80,7 @@ def diagnose(
         proven=_proven(sigma, sum(edges)) @ probabilities,
         alone=_alone(sigma, sizes) @ probabilities,
         m_unambiguous=is_m_unambiguous(sigma),
+        confusions=_confusions(sigma, checked, count, thorough, notes),
         identifiability=_identifiability(sigma, checked, sum(edges), thorough, notes),
         partial_risks=risks,
         bounds=_bounds(sigma, checked, risks, sum(n * n for n in edges), thorough, notes),
@@ -113,6 +118,14 @@ def _alone(sigma: Sigma, sizes: tuple[int, ...]) -> FloatArray:
     single = np.array([index != DEAD and sizes[index] == 1 for index in weak])
     alone[every[single], weak[single]] = 1
     return alone
+
+
+def _confusions(sigma: Sigma, ratios: FloatArray, samples: int, thorough: bool, notes: list[str]) -> Confusions | None:
+    try:
+        return confusions(sigma, ratios, samples, max_edges=MAX_EDGES if thorough else _QUICK_READINGS)
+    except TooLarge as error:
+        notes.append(f"readings of one class as another were not examined: {error}")
+        return None
 
 
 def _identifiability(

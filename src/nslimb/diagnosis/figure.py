@@ -1,4 +1,4 @@
-"""A diagnosis as a figure: how often weak labels occur, what they prove, and the worst risk of each class."""
+"""A diagnosis as a figure: weak labels, what they prove, the risk of each class, what it could be read as."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def draw_diagnosis(found: Diagnosis) -> Any:
     drawn = [_draw_weak_labels, _draw_proven]
     if found.bounds is not None:
         drawn.append(_draw_bounds)
-    figure, axes = subplots(columns=len(drawn), size=(3.2 * len(drawn), 2.9))
-    for axis, draw in zip(axes[0], drawn, strict=True):
+    if found.confusions is not None:
+        drawn.append(_draw_evidence)
+    rows, columns = (2, 2) if len(drawn) == 4 else (1, len(drawn))
+    figure, axes = subplots(rows, columns, (3.4 * columns, 2.9 * rows))
+    for axis, draw in zip(axes.flat, drawn, strict=True):
         draw(axis, found)
     return figure
 
@@ -59,3 +62,22 @@ def _draw_bounds(axis: Any, found: Diagnosis) -> None:
     axis.set(xlabel="class", ylabel="largest class risk (%)", ylim=(-4, 104), title="risk bounds")
     axis.legend(title="partial risk", loc="upper left", bbox_to_anchor=(1, 1))
     name_classes(axis, found.classes)
+
+
+def _draw_evidence(axis: Any, found: Diagnosis) -> None:
+    """A heat map of E_ij on a logarithmic scale from a tenth of a sample on."""
+    from matplotlib.colors import LogNorm
+
+    assert found.confusions is not None
+    evidence = np.where(np.eye(len(found.classes), dtype=bool), np.nan, found.confusions.evidence)
+    scale = LogNorm(0.1, max(10, found.samples), clip=True)
+    image = axis.imshow(np.maximum(evidence, 0.1), cmap="viridis", norm=scale, aspect="auto")
+    unseen = np.argwhere(evidence < 1)
+    if len(unseen):
+        axis.plot(unseen[:, 1], unseen[:, 0], "x", color="white", markersize=3.5)
+    bar = axis.figure.colorbar(image, ax=axis)
+    bar.set_label(f"of {found.samples:,} samples against it")
+    name_classes(axis, found.classes)
+    if len(found.classes) <= _NAMED:
+        axis.set_yticks(range(len(found.classes)), [as_text(name) for name in found.classes])
+    axis.set(xlabel="read as", ylabel="class", title="evidence against readings (crosses: less than 1)")

@@ -10,6 +10,7 @@ from typing import Any
 from nslimb.arrays import FloatArray
 from nslimb.diagnosis.words import short
 from nslimb.theory.bounds import ClassRiskBounds
+from nslimb.theory.confusions import Confusions
 from nslimb.theory.identify import Identifiability
 
 
@@ -30,6 +31,7 @@ class Diagnosis:
     proven: FloatArray  # [c]: probability of a weak label that proves that the class is among the hidden labels
     alone: FloatArray  # [c]: probability of a weak label that proves that all hidden labels are of the class
     m_unambiguous: bool
+    confusions: Confusions | None  # None where the walk would take too long
     identifiability: Identifiability | None  # None where the search would take too long
     partial_risks: FloatArray  # [K]
     bounds: ClassRiskBounds | None  # shapes [K, c]; None where the search would take too long
@@ -78,6 +80,7 @@ class Diagnosis:
                 )
             ],
             "m_unambiguous": self.m_unambiguous,
+            "confusions": self._confusions_as_dict(),
             "identifiability": found
             and {
                 "locally_identifiable": found.locally_identifiable,
@@ -89,4 +92,17 @@ class Diagnosis:
             and {"upper": bounds.upper.tolist(), "local": bounds.local.tolist(), "status": bounds.status.tolist()},
             "notes": list(self.notes),
             "summary": list(self.summary),
+        }
+
+    def _confusions_as_dict(self) -> dict[str, Any] | None:
+        """Classes by name, as in the rest of it."""
+        found = self.confusions
+        if found is None:
+            return None
+        return {
+            "evidence": found.evidence.tolist(),
+            "lost": [self.classes[label] for label in found.lost.nonzero()[0]],
+            "goes_to": [self.classes[label] for label in found.goes_to],
+            "groups": [[self.classes[label] for label in group] for group in found.groups],
+            "ceiling": found.ceiling,
         }

@@ -18,8 +18,8 @@ _SHOWN = 3
 
 def summarise(found: Diagnosis) -> Diagnosis:
     """The same with its ``summary``."""
-    sentences = [_rarest(found), *_seen(found), _ambiguity(found), *_identifiable(found), *_risks(found)]
-    return replace(found, summary=tuple(sentences))
+    told = (_rarest(found), *_seen(found), _ambiguity(found), *_readings(found), *_identifiable(found), *_risks(found))
+    return replace(found, summary=told)
 
 
 def percent(share: float) -> str:
@@ -65,6 +65,16 @@ def names(classes: Sequence[str]) -> str:
     return f"classes {', '.join(classes[:-1])} and {classes[-1]}"
 
 
+def with_article(name: str) -> str:
+    """A name as one of its kind.
+
+    >>> with_article("1"), with_article("8"), with_article("airplane")
+    ('a 1', 'an 8', 'an airplane')
+    """
+    spoken_with_vowel = name[:1].lower() in "aeiou8" or name in ("11", "18")
+    return f"an {name}" if name and spoken_with_vowel else f"a {name}"
+
+
 def _rarest(found: Diagnosis) -> str:
     rarest = int(np.argmin(found.probabilities))
     share = found.probabilities[rarest]
@@ -101,6 +111,37 @@ def _ambiguity(found: Diagnosis) -> str:
         "sigma is not M-unambiguous: samples of one class only do not tell all classes apart, so that right weak "
         "labels need not mean right classes"
     )
+
+
+def _readings(found: Diagnosis) -> list[str]:
+    """Readings that would go unnoticed, those with the least evidence first, and what they cost."""
+    known = found.confusions
+    if known is None or len(found.classes) == 1:
+        return []
+    readings = known.nearest
+    against = known.evidence[np.arange(len(readings)), readings]
+
+    def told(label: int) -> str:
+        return f"reading every {found.classes[label]} as {with_article(found.classes[readings[label]])}"
+
+    if not known.lost.any():
+        least = int(against.argmin())
+        return [
+            f"the samples tell all classes apart: at least {number(against[least])} of {found.samples:,} speak against "
+            f"reading a class as another ({told(least)})"
+        ]
+    lost = np.flatnonzero(known.lost)
+    shown = lost[np.argsort(against[lost], kind="stable")][:_SHOWN]
+    sentences = [
+        f"{told(label)} would go unnoticed: {number(against[label])} of {found.samples:,} samples speak against it"
+        for label in shown.tolist()
+    ]
+    gone = names([found.classes[label] for label in lost])
+    verb = "is" if len(lost) == 1 else "are"
+    sentences.append(
+        f"{gone} {verb} lost that way: without luck at most {percent(known.ceiling)} of hidden labels can be told right"
+    )
+    return sentences
 
 
 def _identifiable(found: Diagnosis) -> list[str]:

@@ -1,0 +1,111 @@
+"""What can be learned at all: classes that could be read as others without the weak labels showing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nslimb.arrays import BoolArray, FloatArray, IntArray
+from nslimb.checks import check_ratios
+from nslimb.errors import TooLarge
+from nslimb.sigma.component import Sigma
+from nslimb.theory.readings import MAX_EDGES, reading_evidence, weak_counts
+
+# One sample is enough to speak against a reading; what is below one by rounding alone is one.
+_ENOUGH = 1 - 1e-9
+# Of the table of all readings; one of this size takes 160 MB.
+_MAX_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions:
+    """The evidence against reading one class as another, and the classes that are lost for want of it."""
+
+    evidence: FloatArray  # [c, c]: how many samples speak against reading every i as j; 0 for i = j
+    samples: int
+    ratios: FloatArray  # [c], the mean over positions where those differ
+    lost: BoolArray  # [c]: less than one sample speaks against reading the class as a more frequent one
+    goes_to: IntArray  # [c]: the class that a lost one is read as; itself for the others
+    nearest: IntArray  # [c]: the same for a lost class; for the others, the class with the least evidence of all
+    groups: tuple[tuple[int, ...], ...]  # each class that is not lost, first, and those that are lost to it
+    ceiling: float  # the accuracy to expect at best: the ratios of the classes that are not lost, summed
+
+
+def confusions(
+    sigma: Sigma, ratios: Any, samples: int = 3000, *, weak: Any = None, max_edges: int = MAX_EDGES
+) -> Confusions:
+    """Which classes the weak labels tell apart, and the accuracy that can be had from them: the identifiable ceiling.
+
+    The evidence against reading every i as j is
+
+        E_ij = samples * P(sigma(y) != sigma(y with every i read as j)),
+
+    for independent labels with ``ratios`` r, [c] or [M, c] where positions differ, given that y has a weak label. With
+    the weak labels s_l of a data set as indices ``weak`` [n] in place of ``samples`` it is
+
+        E_ij = sum over l of P(sigma(y with every i read as j) != s_l | sigma(y) = s_l),
+
+    which knows of the one lucky sample that is enough to tell two classes apart. A class i is lost where E_ij < 1 for
+    some j with (r_j, j) > (r_i, i), in lexicographic order; it goes to the one of least evidence among these (of
+    several, to the largest (r_j, j)), and with it wherever that one goes. The ceiling is the sum of the ratios of the
+    classes that are not lost; luck may pass it.
+
+    Exact through the diagram, for all pairs (i, j) in one walk; :func:`nslimb.theory.reading_evidence` answers for any
+    other map of the classes, and says what ``max_edges`` is.
+
+    >>> found = confusions(Sigma.from_function(max, num_classes=4, arity=3), [0.04, 0.16, 0.3, 0.5])
+    >>> found.evidence[0].round(3).tolist()  # of 3,000 samples; 0.04 ** 3 of them have nothing but 0
+    [0.0, 0.192, 11.712, 82.992]
+    >>> found.groups, round(found.ceiling, 6)
+    (((1, 0), (2,), (3,)), 0.96)
+    """
+    size = Sigma.check(sigma).num_classes
+    checked = check_ratios(ratios, sigma.arity, size)
+    count = int(np.sum(weak_counts(sigma, weak, samples)))
+    if size**3 > _MAX_ENTRIES:
+        raise TooLarge(f"confusions: {size} ** 2 readings of {size} classes are more than {_MAX_ENTRIES:,} entries")
+    every = np.arange(size)
+    maps = np.tile(every, (size, size, 1))
+    maps[every, :, every] = every  # [i, j]: every i is read as j
+    evidence = reading_evidence(sigma, checked, maps, samples, weak=weak, max_edges=max_edges)
+    shares = checked if checked.ndim == 1 else checked.mean(axis=0)
+    order = np.lexsort((every, shares))  # from the least (r_j, j) to the largest
+    rank = np.argsort(order)
+    nearest, _ = _least(evidence, rank, every[:, None] != every)
+    onward, least = _least(evidence, rank, rank[:, None] < rank)
+    lost = least < _ENOUGH
+    goes_to = np.where(lost, onward, every)
+    return Confusions(
+        evidence=evidence,
+        samples=count,
+        ratios=shares,
+        lost=lost,
+        goes_to=goes_to,
+        nearest=np.where(lost, onward, nearest),
+        groups=_groups(lost, goes_to),
+        ceiling=float(shares[~lost].sum()),
+    )
+
+
+def _least(evidence: FloatArray, rank: IntArray, allowed: BoolArray) -> tuple[IntArray, FloatArray]:
+    """The allowed j of least evidence for each i, and that evidence; infinite, for any j, where none is allowed.
+
+    Of several, which rounding may tell apart, the one of the largest rank.
+    """
+    against = np.where(allowed, evidence, np.inf)
+    least = against.min(axis=1)
+    tied = against <= least[:, None] * (1 + 1e-9) + 1e-9
+    return np.where(tied, rank, -1).argmax(axis=1), least
+
+
+def _groups(lost: BoolArray, goes_to: IntArray) -> tuple[tuple[int, ...], ...]:
+    """Chains end, since each step leads to a larger (r_j, j); following them doubles its stride."""
+    ends = goes_to
+    while lost[ends].any():
+        ends = ends[ends]
+    return tuple(
+        (kept, *(int(label) for label in np.flatnonzero(ends == kept) if label != kept))
+        for kept in np.flatnonzero(~lost).tolist()
+    )
