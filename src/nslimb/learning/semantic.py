@@ -8,7 +8,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_weak
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -24,7 +23,7 @@ def semantic_loss(
     form: Form = "nll",
     engine: Engine = "native",
 ) -> Tensor:
-    """One loss a sample from log-scores [B, M, c] and weak labels (indices) [B]: returns [B].
+    """One loss a sample from log-scores [B, M, c] and weak labels (indices [B], or sequences [B, L]): returns [B].
 
     With P_s the weighted model count of the pre-images of s under the scores,
 
@@ -33,7 +32,8 @@ def semantic_loss(
       the observed one and -log(1 - P_s') for the others.
 
     ``proofs=None`` counts the whole pre-image, exactly; ``proofs=k`` only its k most probable label
-    vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram.
+    vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. The binary cross-entropy
+    and Scallop need every weak label listed, so that they refuse a transducer.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
@@ -45,13 +45,16 @@ def semantic_loss(
     if form not in ("nll", "bce"):
         raise InvalidInput("form", "'nll' or 'bce'", repr(form))
     Sigma.check(sigma)
+    if form == "nll" and engine == "native":
+        return -sigma.log_likelihood(log_scores, weak, proofs)
+    num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
-    indices = check_weak(weak, len(log_probs), len(sigma.weak_labels), log_probs.device).unsqueeze(1)
+    indices = sigma.check_weak(weak, len(log_probs), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
         return observed
     others = -log_complement(log_probs).scatter(1, indices, 0.0)
-    return (observed + others.sum(dim=1)) / len(sigma.weak_labels)
+    return (observed + others.sum(dim=1)) / num_weak
 
 
 def _log_probs(log_scores: Tensor, sigma: Sigma, proofs: int | None, engine: str) -> Tensor:
