@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nslimb
 from nslimb import Sigma
-from nslimb.sigma import passes
+from nslimb.sigma import layers
 
 
 @given(st.data())
@@ -78,13 +78,13 @@ def test_best_lists_the_most_probable_label_vectors(data: st.DataObject) -> None
 @pytest.fixture(params=[0, 256], ids=["many groups", "few groups"])
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers cut into as many groups of states as they can be, or as few."""
-    monkeypatch.setattr(passes, "_CHEAP_ROWS", request.param)
+    monkeypatch.setattr(layers, "_CHEAP_ROWS", request.param)
 
 
 def test_random_diagrams_do_use_several_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "_CHEAP_ROWS", 0)
-    layers = passes.plan(nslimb.sigma.maximum(3).diagram, torch.device("cpu"))
-    assert max(len(layer.groups) for layer in layers) > 2
+    monkeypatch.setattr(layers, "_CHEAP_ROWS", 0)
+    planned = layers.plan(nslimb.sigma.maximum(3).diagram, torch.device("cpu"))
+    assert max(len(layer.groups) for layer in planned) > 2
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

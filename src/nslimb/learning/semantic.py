@@ -8,7 +8,6 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_weak
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -25,7 +24,7 @@ def semantic_loss(
     engine: Engine = "native",
     noise: float = 0.0,
 ) -> Tensor:
-    """One loss a sample from log-scores [B, M, c] and weak labels (indices) [B]: returns [B].
+    """One loss a sample from log-scores [B, M, c] and weak labels (indices [B], or sequences [B, L]): returns [B].
 
     With P_s the weighted model count of the pre-images of s under the scores,
 
@@ -35,7 +34,8 @@ def semantic_loss(
 
     ``proofs=None`` counts the whole pre-image, exactly; ``proofs=k`` only its k most probable label
     vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. ``noise`` e is the share
-    of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only).
+    of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only). The
+    binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
@@ -49,13 +49,17 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma)
+    if form == "nll" and engine == "native":
+        observed = -sigma.log_likelihood(log_scores, weak, proofs)
+        return _with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
+    num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
-    indices = check_weak(weak, len(log_probs), len(sigma.weak_labels), log_probs.device).unsqueeze(1)
+    indices = sigma.check_weak(weak, len(log_probs), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
-        return _with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
+        return _with_noise(observed, noise, num_weak) if noise else observed
     others = -log_complement(log_probs).scatter(1, indices, 0.0)
-    return (observed + others.sum(dim=1)) / len(sigma.weak_labels)
+    return (observed + others.sum(dim=1)) / num_weak
 
 
 def _with_noise(observed: Tensor, noise: float, number: int) -> Tensor:

@@ -11,6 +11,8 @@ from nslimb.sigma.library import (
     smallest_parent,
     total,
 )
+from nslimb.sigma.sequences import addition, automaton, comparison
+from nslimb.sigma.transducer import Transducer
 
 __all__ = [
     "CIFAR10_CLASSES",
@@ -18,6 +20,10 @@ __all__ = [
     "FORMULA_CLASSES",
     "Best",
     "Sigma",
+    "Transducer",
+    "addition",
+    "automaton",
+    "comparison",
     "counterexample",
     "formula",
     "maximum",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_weak
 from nslimb.errors import InvalidInput, TooLarge
-from nslimb.sigma import passes
+from nslimb.sigma import counting, passes
 from nslimb.sigma.diagram import (
     DEAD,
     MAX_STATES,
@@ -21,6 +21,10 @@ from nslimb.sigma.diagram import (
     compile_function,
     compile_steps,
 )
+from nslimb.sigma.layers import LayerPlan, plan
+
+if TYPE_CHECKING:
+    from nslimb.sigma.transducer import Transducer
 
 
 class Best(NamedTuple):
@@ -30,12 +34,21 @@ class Best(NamedTuple):
     log_probs: Tensor  # [B, k], -inf where fewer than k exist; differentiable
 
 
+class Observed(NamedTuple):
+    """What a pass over the diagram has to know of a batch of weak labels."""
+
+    last: Tensor  # [B], the state of the last layer
+    symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
+    possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
+
+
 class Sigma:
     """A known function of M hidden labels, compiled into a reduced layered decision diagram.
 
-    Build one with :mod:`nslimb.sigma`'s constructors, :meth:`from_function` or :meth:`from_steps`.
-    Weak labels are passed around as indices into :attr:`weak_labels` (:meth:`encode` turns values
-    into indices). ``log_scores`` are logarithms of the classifier's softmax scores, [B, M, c].
+    Build one with :mod:`nslimb.sigma`'s constructors, :meth:`from_function`, :meth:`from_steps` or, where the weak
+    labels are sequences, :meth:`from_transducer`. Weak labels are passed around as indices into :attr:`weak_labels`
+    (:meth:`encode` turns values into indices, :meth:`decode` turns them back). ``log_scores`` are logarithms of the
+    classifier's softmax scores, [B, M, c].
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> sigma
@@ -43,6 +56,8 @@ class Sigma:
     >>> sigma.preimage(1).tolist()
     [[0, 1], [1, 0], [1, 1]]
     """
+
+    _weak_dims = 0  # axes of one weak label
 
     def __init__(
         self,
@@ -52,12 +67,12 @@ class Sigma:
         class_names: Sequence[str] | None = None,
         program: Callable[[Sigma], Any] | None = None,
     ) -> None:
-        self.diagram = diagram
+        self._diagram = diagram
         self.name = name
         self.options = dict(options or {})
         self.program = program  # writes sigma down for the engine "scallop"
         self.class_names = _check_class_names(class_names, diagram.num_classes)
-        self._plans: dict[torch.device, tuple[passes.LayerPlan, ...]] = {}
+        self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
     @classmethod
@@ -88,28 +103,66 @@ class Sigma:
         arity: int,
         max_states: int = MAX_STATES,
         class_names: Sequence[str] | None = None,
+        order: Sequence[int] | None = None,
     ) -> Sigma:
         """A function read label by label: ``state = step(state, label)``, then ``finish(state)``.
 
         States and weak labels are hashable; None, from ``step`` or ``finish``, is a dead end.
         The cost grows with the number of distinct states, at most ``max_states`` before reduction.
+        ``order[k]`` is the position that step k reads, by default k; everything else keeps the order of the positions.
 
         >>> parity = Sigma.from_steps(0, lambda state, y: (state + y) % 2, bool, num_classes=10, arity=50)
         >>> parity.weak_labels, parity.num_states
         ((False, True), 101)
         """
-        diagram = compile_steps(initial, step, finish, num_classes, arity, max_states)
+        diagram = compile_steps(initial, step, finish, num_classes, arity, max_states, order)
         return cls(diagram, "steps", class_names=class_names)
+
+    @staticmethod
+    def from_transducer(
+        initial: Hashable,
+        step: Callable[[Any, int], tuple[Hashable, Hashable] | None],
+        finish: Callable[[Any], Hashable] | None,
+        num_classes: int,
+        arity: int,
+        order: Sequence[int] | None = None,
+        max_states: int = MAX_STATES,
+        class_names: Sequence[str] | None = None,
+    ) -> Transducer:
+        """A function whose weak label is a sequence, read label by label: ``state, emitted = step(state, label)``.
+
+        The weak label is the tuple of all that is emitted, with ``finish(state)`` as one last symbol. ``emitted`` None
+        emits nothing; a step that returns None is a dead end, and so is a finish that does; ``finish=None`` appends
+        nothing. Symbols are hashable (a tuple is one symbol), and every label vector emits equally many. The passes
+        follow only edges that emit what was observed, so that they cost arity x states x classes, however many weak
+        labels there are (:class:`~nslimb.sigma.Transducer`). ``order`` is as in :meth:`from_steps`.
+
+        >>> carry = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
+        ...     0, lambda carry, y: ((carry + 2 * y) // 10, (carry + 2 * y) % 10), lambda carry: carry, 10, arity=3
+        ... )
+        >>> carry.decode(carry.apply([[5, 2, 1]]))  # 2 * 125 = 250
+        [(0, 5, 2, 0)]
+        """
+        from nslimb.sigma.emitting import compile_transducer
+        from nslimb.sigma.transducer import Transducer
+
+        diagram = compile_transducer(initial, step, finish, num_classes, arity, order, max_states)
+        return Transducer(diagram, "transducer", class_names=class_names)
+
+    @property
+    def diagram(self) -> Diagram:
+        """The reduced decision diagram."""
+        return self._diagram
 
     @property
     def arity(self) -> int:
         """M, the number of hidden labels."""
-        return self.diagram.arity
+        return self._diagram.arity
 
     @property
     def num_classes(self) -> int:
         """c, the number of classes."""
-        return self.diagram.num_classes
+        return self._diagram.num_classes
 
     @property
     def weak_labels(self) -> tuple[Hashable, ...]:
@@ -119,12 +172,15 @@ class Sigma:
     @property
     def num_states(self) -> int:
         """States of the reduced diagram over all M + 1 layers, the weak labels included."""
-        return sum(self.diagram.widths)
+        return sum(self._diagram.widths)
 
     @property
     def accepted(self) -> NDArray[np.bool_]:
         """Which labels some valid label vector has at each position, [M, c]."""
-        return np.array([(targets != DEAD).any(axis=0) for targets in self.diagram.targets])
+        accepted = np.empty((self.arity, self.num_classes), dtype=bool)
+        for position, targets in zip(self._diagram.positions, self._diagram.targets, strict=True):
+            accepted[position] = (targets != DEAD).any(axis=0)
+        return accepted
 
     @property
     def groups(self) -> tuple[int, ...] | None:
@@ -163,35 +219,57 @@ class Sigma:
         except TypeError:  # not a sequence, or one of sequences
             raise InvalidInput("values", expected, repr(values)) from None
 
+    def decode(self, indices: Any) -> list[Hashable]:
+        """The values of weak labels given by index: the inverse of :meth:`encode`; None for -1, which is invalid.
+
+        >>> sigma = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
+        >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
+        ['odd', 'even']
+        """
+        size = len(self.weak_labels)
+        expected = f"indices into sigma.weak_labels (0 to {size - 1}), or -1 for none"
+        given = as_integers("indices", indices, expected)
+        if given.dim() != 1:
+            raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
+        check_range("indices", given + 1, size + 1, expected)
+        return [None if index == DEAD else self.weak_labels[index] for index in given.tolist()]
+
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
 
         A tensor gives a tensor on its device; an array or a nested list gives a numpy array.
         """
-        expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
-        vectors = as_integers("labels", labels, expected)
-        if vectors.dim() == 0 or vectors.shape[-1] != self.arity:
-            raise InvalidInput("labels", expected, f"shape {list(vectors.shape)}")
-        check_range("labels", vectors, self.num_classes, expected)
-        state = torch.zeros(vectors.shape[:-1], dtype=torch.int64, device=vectors.device)
-        if vectors.device not in self._tables:
-            # DEAD is -1 and so picks the row added last, from which every label leads to DEAD again.
-            dead = np.full((1, self.num_classes), DEAD)
-            tables = (np.concatenate([targets, dead]) for targets in self.diagram.targets)
-            self._tables[vectors.device] = tuple(torch.from_numpy(table).to(vectors.device) for table in tables)
-        for i, table in enumerate(self._tables[vectors.device]):
-            state = table[state, vectors[..., i]]
-        return state if isinstance(labels, Tensor) else state.numpy()
+        weak = self._walk(self._check_labels(labels))
+        return weak if isinstance(labels, Tensor) else weak.numpy()
 
-    def preimage_sizes(self) -> tuple[int, ...]:
-        """How many label vectors give each weak label, as exact integers of any size."""
-        counts = np.ones(1, dtype=object)
-        for targets, width in zip(self.diagram.targets, self.diagram.widths[1:], strict=True):
-            source, label = np.nonzero(targets != DEAD)
-            following = np.zeros(width, dtype=object)
-            np.add.at(following, targets[source, label], counts[source])
-            counts = following
-        return tuple(int(count) for count in counts)
+    def explains(self, labels: Any, weak: Any) -> Any:
+        """Whether label vectors give these weak labels: int [..., M] and weak labels [...] -> bool [...].
+
+        The leading shapes are broadcast against each other. Invalid label vectors explain nothing.
+
+        >>> Sigma.from_function(max, 3, 2).explains([[0, 2], [2, 2], [0, 1]], [2, 2, 2])
+        array([ True,  True, False])
+        """
+        vectors = self._check_labels(labels)
+        observed = self._check_observed(weak).to(vectors.device)
+        try:
+            torch.broadcast_shapes(vectors.shape[:-1], observed.shape[: observed.dim() - self._weak_dims])
+        except RuntimeError as error:
+            expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
+            raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
+        same = self._same(self._walk(vectors), observed)
+        return same if isinstance(labels, Tensor) else same.numpy()
+
+    def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
+        """``weak`` as the int64 tensor on ``device`` that the passes take, for a batch of this size: [batch]."""
+        return check_weak(weak, batch, len(self.weak_labels), device)
+
+    def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
+        """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
+        sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
+        if weak is None:
+            return sizes
+        return tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""
@@ -207,20 +285,11 @@ class Sigma:
                 f"preimage: weak label {self.weak_labels[weak_index]!r} has {count} label vectors, more than "
                 f"limit={limit}; best() and posterior() answer without listing them"
             )
-        state = np.array([weak_index])
-        columns: list[IntArray] = []
-        for targets, width in zip(reversed(self.diagram.targets), reversed(self.diagram.widths[1:]), strict=True):
-            source, label = np.nonzero(targets != DEAD)
-            order = np.argsort(targets[source, label], kind="stable")
-            degree = np.bincount(targets[source, label], minlength=width)
-            start = np.cumsum(degree) - degree
-            repeat = degree[state]
-            within = np.arange(repeat.sum()) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-            edge = order[np.repeat(start[state], repeat) + within]
-            columns = [label[edge], *(np.repeat(column, repeat) for column in columns)]
-            state = source[edge]
-        vectors = np.stack(columns, axis=1)
-        return vectors[np.lexsort(vectors.T[::-1])]
+        return counting.vectors(self.diagram, int(weak_index))
+
+    def listed(self, limit: int = 10_000) -> Sigma:  # noqa: ARG002
+        """The same function with its weak labels listed: itself, unless it is a transducer."""
+        return self
 
     def log_prob(self, log_scores: Tensor) -> Tensor:
         """log P(sigma(y) = s) for independent y_i with P(y_i = j) = exp(log_scores[b, i, j]): [B, M, c] -> [B, S].
@@ -230,15 +299,32 @@ class Sigma:
         check_log_scores(log_scores, self.arity, self.num_classes)
         return passes.log_sum(log_scores, self._plan(log_scores.device))
 
+    def log_likelihood(self, log_scores: Tensor, weak: Any, proofs: int | None = None) -> Tensor:
+        """log P(sigma(y) = s_b) of each sample's own weak label: [B]. Exact, and differentiable as :meth:`log_prob`.
+
+        It is not conditioned on y having a weak label (:meth:`log_valid`). ``proofs=k`` counts only the k most probable
+        label vectors of s_b.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
+        if proofs is not None:
+            return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
+        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols)
+        return _where_possible(log_probs.gather(1, observed.last.unsqueeze(1)).squeeze(1), observed.possible)
+
+    def log_valid(self, log_scores: Tensor) -> Tensor:
+        """log P(y has a weak label): [B, M, c] -> [B], differentiable."""
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        return passes.log_total(passes.log_sum(log_scores, self._plan(log_scores.device)), dim=1)
+
     def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:
         """P(y_i = j | sigma(y) = s_b): [B, M, c]. All zero for a sample whose weak label has probability 0."""
         check_log_scores(log_scores, self.arity, self.num_classes)
-        indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
+        checked = self.check_weak(weak, len(log_scores), log_scores.device)
         # The derivative of log P(s) with respect to log P(y_i = j) is P(y_i = j | s).
         with torch.inference_mode(False), torch.enable_grad():
             leaf = log_scores.detach().clone().requires_grad_()
-            chosen = passes.log_sum(leaf, self._plan(leaf.device)).gather(1, indices.clone().unsqueeze(1))
-            (posterior,) = torch.autograd.grad(chosen.sum(), leaf)
+            (posterior,) = torch.autograd.grad(self.log_likelihood(leaf, checked.clone()).sum(), leaf)
         return posterior
 
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
@@ -247,13 +333,11 @@ class Sigma:
         Label vectors of probability 0 count as missing. The log-probabilities are differentiable.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
-        indices = check_weak(weak, len(log_scores), len(self.weak_labels), log_scores.device)
-        layers = self._plan(log_scores.device)
-        values, pointers = passes.k_best(log_scores, layers, check_count("k", k))
-        chosen = values[indices, :, torch.arange(len(indices), device=indices.device)]
+        observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
+        chosen, pointers = self._k_best(log_scores, observed, check_count("k", k))
         found = chosen.detach() > float("-inf")
         chosen = chosen.where(found, float("-inf"))
-        labels = passes.trace_back(layers, pointers, indices, found)
+        labels = passes.trace_back(self._plan(log_scores.device), pointers, observed.last, found)
         missing = k - chosen.shape[1]
         return Best(
             torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),
@@ -267,12 +351,7 @@ class Sigma:
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         values, _ = passes.k_best(log_scores, self._plan(log_scores.device), check_count("proofs", proofs))
-        # values fall along k, so the first is the peak; no path at all is log 0 with gradient 0.
-        peak = values[:, :1].detach().clamp_min(torch.finfo(values.dtype).min)
-        mass = (values - peak).exp().sum(dim=1)
-        reached = mass > 0
-        log_mass = mass.where(reached, 1.0).log().where(reached, float("-inf")) + peak.squeeze(1)
-        return log_mass.t()
+        return passes.log_total(values, dim=1).t()
 
     @staticmethod
     def check(value: Any) -> Sigma:
@@ -282,11 +361,63 @@ class Sigma:
             raise InvalidInput("sigma", "a Sigma (nslimb.sigma.maximum, Sigma.from_function, ...)", given)
         return value
 
-    def _plan(self, device: torch.device) -> tuple[passes.LayerPlan, ...]:
+    def _plan(self, device: torch.device) -> tuple[LayerPlan, ...]:
         if device not in self._plans:
             with torch.inference_mode(False):  # they outlive the mode they are first asked for in
-                self._plans[device] = passes.plan(self.diagram, device)
+                self._plans[device] = plan(self._diagram, device)
         return self._plans[device]
+
+    def _observe(self, weak: Tensor) -> Observed:
+        """What the passes have to know of checked weak labels."""
+        return Observed(weak)
+
+    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> tuple[Tensor, list[Tensor]]:
+        """Log-probabilities [B, k'] of the best label vectors of each sample's weak label, and pointers to them."""
+        values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols)
+        chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
+        return _where_possible(chosen, observed.possible), pointers
+
+    def _check_labels(self, labels: Any) -> Tensor:
+        expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
+        vectors = as_integers("labels", labels, expected)
+        if vectors.dim() == 0 or vectors.shape[-1] != self.arity:
+            raise InvalidInput("labels", expected, f"shape {list(vectors.shape)}")
+        check_range("labels", vectors, self.num_classes, expected)
+        return vectors
+
+    def _check_observed(self, weak: Any) -> Tensor:
+        """Weak labels of any shape: int64 [...]."""
+        size = len(self.weak_labels)
+        expected = f"integers, each an index into sigma.weak_labels (0 to {size - 1})"
+        indices = as_integers("weak", weak, expected)
+        check_range("weak", indices, size, expected)
+        return indices
+
+    def _walk(self, vectors: Tensor) -> Tensor:
+        """The weak labels of checked label vectors."""
+        state = torch.zeros(vectors.shape[:-1], dtype=torch.int64, device=vectors.device)
+        for position, table in zip(self._diagram.positions, self._following(vectors.device), strict=True):
+            state = table[state, vectors[..., position]]
+        return state
+
+    def _same(self, weak: Tensor, observed: Tensor) -> Tensor:
+        """Whether weak labels, the first perhaps of invalid vectors, are the same."""
+        return weak == observed
+
+    def _following(self, device: torch.device) -> tuple[Tensor, ...]:
+        if device not in self._tables:
+            # DEAD is -1 and so picks the row added last, from which every label leads to DEAD again.
+            dead = np.full((1, self.num_classes), DEAD)
+            tables = (np.concatenate([targets, dead]) for targets in self._diagram.targets)
+            self._tables[device] = tuple(torch.from_numpy(table).to(device) for table in tables)
+        return self._tables[device]
+
+
+def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:
+    """[B, ...], -inf for samples whose weak label has no last state."""
+    if possible is None:
+        return values
+    return values.where(possible.view(-1, *(1,) * (values.dim() - 1)), float("-inf"))
 
 
 def _check_class_names(names: Any, num_classes: int) -> tuple[str, ...]:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from nslimb.arrays import IntArray
-from nslimb.checks import check_count
+from nslimb.checks import as_integers, check_count
 from nslimb.errors import InvalidInput, NslimbError, TooLarge
 
 DEAD = -1
@@ -35,6 +36,7 @@ class Diagram:
 
     targets: tuple[IntArray, ...]
     weak_labels: tuple[Hashable, ...]
+    order: tuple[int, ...] | None = None  # the position that each layer reads; None: layer i reads position i
 
     @property
     def arity(self) -> int:
@@ -48,6 +50,11 @@ class Diagram:
     def widths(self) -> tuple[int, ...]:
         """Number of states in each of the arity + 1 layers."""
         return (*(len(rows) for rows in self.targets), len(self.weak_labels))
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The position that each layer reads."""
+        return tuple(range(self.arity)) if self.order is None else self.order
 
 
 def compile_function(
@@ -73,35 +80,62 @@ def compile_steps(
     num_classes: int,
     arity: int,
     max_states: int,
+    order: Sequence[int] | None = None,
 ) -> Diagram:
     """Explore the states breadth first from ``initial``, then reduce. None is a dead end."""
     num_classes, arity, max_states = _sizes(num_classes, arity, max_states)
-    states: list[Hashable] = [_plain(initial, "initial")]
+    reading = check_order(order, arity)
+    follow = partial(_call, step, "step")
+    states, layers = explore(_plain(initial, "initial"), follow, num_classes, arity, max_states, "from_steps")
+    weak_labels, last = _index_weak_labels([_call(finish, "finish", state) for state in states])
+    return replace(_reduce(layers, last, weak_labels), order=reading)
+
+
+def explore(
+    initial: Hashable,
+    follow: Callable[[Any, int], Hashable],
+    num_classes: int,
+    arity: int,
+    max_states: int,
+    name: str,
+) -> tuple[list[Any], list[IntArray]]:
+    """The states after the last label, and the targets of each layer; ``name`` is what messages call the caller."""
+    states: list[Any] = [initial]
     seen = 1
     layers: list[IntArray] = []
     for _ in range(arity):
         index: dict[Hashable, int] = {}
         if len(states) * num_classes > _MAX_EDGES:
             raise TooLarge(
-                f"from_steps: {len(states)} states times {num_classes} classes after {len(layers)} of {arity} labels "
+                f"{name}: {len(states)} states times {num_classes} classes after {len(layers)} of {arity} labels "
                 f"are more than {_MAX_EDGES} edges; let step forget what no longer matters"
             )
         targets = np.full((len(states), num_classes), DEAD, dtype=np.int64)
         for row, state in enumerate(states):
             for label in range(num_classes):
-                after = _call(step, "step", state, label)
+                after = follow(state, label)
                 if after is not None:
                     targets[row, label] = index.setdefault(after, len(index))
             if seen + len(index) > max_states:
                 raise TooLarge(
-                    f"from_steps: more than max_states={max_states} states after {len(layers) + 1} of {arity} "
+                    f"{name}: more than max_states={max_states} states after {len(layers) + 1} of {arity} "
                     "labels; let step forget what no longer matters, or raise max_states"
                 )
         seen += len(index)
         layers.append(targets)
         states = list(index)
-    weak_labels, last = _index_weak_labels([_call(finish, "finish", state) for state in states])
-    return _reduce(layers, last, weak_labels)
+    return states, layers
+
+
+def check_order(order: Any, arity: int) -> tuple[int, ...] | None:
+    """The order in which positions are read; None for the order in which they stand."""
+    if order is None:
+        return None
+    expected = f"each of the positions 0 to {arity - 1} once"
+    reading = tuple(as_integers("order", order, expected).tolist())
+    if sorted(reading) != list(range(arity)):
+        raise InvalidInput("order", expected, repr(order))
+    return None if reading == tuple(range(arity)) else reading
 
 
 def _sizes(num_classes: int, arity: int, max_states: int) -> tuple[int, int, int]:

@@ -1,0 +1,120 @@
+"""The layers of a diagram as index tensors, which the passes run over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nslimb.arrays import IntArray
+from nslimb.sigma.diagram import DEAD, Diagram
+from nslimb.sigma.emitting import SILENT, Emitting
+
+# Padding rows that cost less than the launch of another group of operations.
+_CHEAP_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Emission:
+    """What the edges of a layer emit."""
+
+    symbols: Tensor  # [n, L, 1]
+    emits: Tensor | None  # [n, L, 1], False for edges that emit nothing; None where every live edge emits
+    places: Tensor  # [n], or [1] where it is the same for all: the place in the sequence that comes next
+
+    def differs(self, observed: Tensor) -> Tensor:
+        """Edges that emit another symbol than the observed one: bool [n, L, B]."""
+        other = self.symbols != observed.index_select(0, self.places).unsqueeze(1)
+        return other if self.emits is None else other.logical_and_(self.emits)
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """One layer as index tensors, with n states, L live labels and ``following`` states after it.
+
+    A *cell* is an entry of the groups, counted through all of them: an incoming edge or padding.
+    """
+
+    position: int  # whose label it reads
+    states: int
+    live: int
+    labels: Tensor  # [L]
+    groups: tuple[Tensor, ...]  # [states, width] each: incoming rows of T, padded with its last row
+    order: Tensor | None  # [following], position of each state in the concatenated groups
+    cells: Tensor  # [n * L], the cell of each edge; dead edges share a cell of padding
+    emission: Emission | None  # None where no edge emits
+
+
+def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
+    """The index tensors of every layer on ``device``."""
+    return tuple(_plan_layer(diagram, i, device) for i in range(diagram.arity))
+
+
+def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan:
+    targets, following = diagram.targets[layer], diagram.widths[layer + 1]
+    labels = np.flatnonzero((targets != DEAD).any(axis=0))
+    flat = targets[:, labels].reshape(-1)
+    edges = np.flatnonzero(flat != DEAD)
+    edges = edges[np.argsort(flat[edges], kind="stable")]
+    degree = np.bincount(flat[edges], minlength=following)
+    start = np.cumsum(degree) - degree
+    by_degree = np.argsort(degree, kind="stable")
+    some_dead = len(edges) < len(flat)
+    groups = []
+    for members in _split_by_width(by_degree, degree):
+        column = np.arange(degree[members[-1]] + some_dead)
+        inside = column < degree[members, None]
+        slot = np.where(inside, start[members, None] + column, 0)
+        groups.append(np.where(inside, edges[slot], len(flat)))
+    # Written in cell order: what remains in the row past the edges is some cell of padding.
+    all_cells = np.concatenate([group.reshape(-1) for group in groups])
+    cells = np.empty(len(flat) + 1, dtype=np.int64)
+    cells[all_cells] = np.arange(len(all_cells))
+    if some_dead:
+        cells[:-1][flat == DEAD] = cells[-1]
+    position = np.empty(following, dtype=np.int64)
+    position[by_degree] = np.arange(following)
+    in_order = bool((position == np.arange(following)).all())
+    return LayerPlan(
+        position=diagram.positions[layer],
+        states=len(targets),
+        live=len(labels),
+        labels=torch.from_numpy(labels).to(device),
+        groups=tuple(torch.from_numpy(group).to(device) for group in groups),
+        order=None if in_order else torch.from_numpy(position).to(device),
+        cells=torch.from_numpy(cells[:-1]).to(device),
+        emission=_plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None,
+    )
+
+
+def _plan_emission(diagram: Emitting, layer: int, labels: IntArray, device: torch.device) -> Emission | None:
+    symbols, places = diagram.emissions[layer][:, labels, None], diagram.places[layer]
+    silent = (symbols == SILENT) & (diagram.targets[layer][:, labels, None] != DEAD)
+    if (symbols == SILENT).all():
+        return None
+    if (places == places[0]).all():
+        places = places[:1]
+    # A state that has emitted all there is has no place left; its edges are silent.
+    return Emission(
+        symbols=torch.from_numpy(symbols).to(device),
+        emits=torch.from_numpy(~silent).to(device) if silent.any() else None,
+        places=torch.from_numpy(np.minimum(places, diagram.length - 1)).to(device),
+    )
+
+
+def _split_by_width(by_degree: IntArray, degree: IntArray) -> list[IntArray]:
+    """Cut states, sorted by in-degree, where a narrower group saves more padding than it costs."""
+    sorted_degree = degree[by_degree]
+    cuts = []
+    end = len(by_degree)
+    while end > 0:
+        width = sorted_degree[end - 1]
+        cut = int(np.searchsorted(sorted_degree, width // 2, side="right"))
+        saved = int((width - sorted_degree[:cut]).sum())
+        if saved <= _CHEAP_ROWS:
+            cut = 0
+        cuts.append(by_degree[cut:end])
+        end = cut
+    return cuts[::-1]
