@@ -11,6 +11,7 @@ from nslimb.sigma.library import (
     smallest_parent,
     total,
 )
+from nslimb.sigma.product import combine
 
 __all__ = [
     "CIFAR10_CLASSES",
@@ -18,6 +19,7 @@ __all__ = [
     "FORMULA_CLASSES",
     "Best",
     "Sigma",
+    "combine",
     "counterexample",
     "formula",
     "maximum",
