@@ -11,6 +11,7 @@ from nslimb.sigma.library import (
     smallest_parent,
     total,
 )
+from nslimb.sigma.product import combine
 from nslimb.sigma.sequences import addition, automaton, comparison
 from nslimb.sigma.transducer import Transducer
 
@@ -23,6 +24,7 @@ __all__ = [
     "Transducer",
     "addition",
     "automaton",
+    "combine",
     "comparison",
     "counterexample",
     "formula",

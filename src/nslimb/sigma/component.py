@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ from nslimb.sigma.diagram import (
     compile_steps,
 )
 from nslimb.sigma.layers import LayerPlan, plan
+from nslimb.sigma.logic import read_dimacs
+from nslimb.sigma.positions import read_positions
+from nslimb.sigma.tracing import compile_expression
 
 if TYPE_CHECKING:
     from nslimb.sigma.transducer import Transducer
@@ -148,6 +152,64 @@ class Sigma:
 
         diagram = compile_transducer(initial, step, finish, num_classes, arity, order, max_states)
         return Transducer(diagram, "transducer", class_names=class_names)
+
+    @classmethod
+    def from_expression(
+        cls,
+        function: Callable[[tuple[Any, ...]], Any],
+        classes: Sequence[int | Sequence[str]],
+        order: Sequence[int] | None = None,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """A function written with operators, which is called only once, on labels that note what is done with them.
+
+        ``classes`` has an entry for each position: its number of classes, or their names; a label that a position
+        lacks makes the label vector invalid. Labels are numbers, or names where a position has names. The function may
+        use + - * // % abs, sum, comparisons (true counts as 1), & | ^ ~ of truth values, and ``where``, ``all_of``,
+        ``any_of``, ``count``, ``minimum`` and ``maximum`` of :mod:`nslimb.sigma.expression`; its result may be a tuple,
+        also a nested one. Where the value is None (by ``where``), the label vector is invalid. ``order[k]`` is the
+        position read at step k: the diagram is small where labels that decide something together are read one after
+        the other.
+
+        >>> equations = lambda y: (y[0] + y[1] == y[2] + y[3], y[4] * y[5] == y[6] * y[7])
+        >>> Sigma.from_expression(equations, classes=[10] * 8)  # of 10 ** 8 label vectors
+        Sigma(expression, 10 classes, arity 8, 4 weak labels, 165 states)
+        >>> sign = Sigma.from_expression(lambda y: (y[1] == "+") & (y[0] > 1), classes=[4, ["+", "-"]])
+        >>> sign.weak_labels, sign.preimage_sizes()
+        ((False, True), (6, 2))
+        """
+        positions = read_positions(classes, order)
+        diagram = compile_expression(function, positions, check_count("max_states", max_states))
+        return cls(diagram, "expression", class_names=positions.class_names)
+
+    @classmethod
+    def from_dimacs(
+        cls,
+        path: str | Path,
+        arity: int | None = None,
+        order: Sequence[int] | None = None,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """A formula in conjunctive normal form, from a DIMACS file: the weak label says whether it holds.
+
+        Variable i of the file is the i-th position, and class 1 means true. ``arity`` is the number of variables, or
+        larger: further labels do not matter. ``order`` is as in :meth:`from_expression`.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "rule.cnf")
+        ...     _ = path.write_text("p cnf 3 2\\n1 -2 0\\n2 3 0\\n")  # (x1 or not x2) and (x2 or x3)
+        ...     sigma = Sigma.from_dimacs(path)
+        >>> sigma.preimage(1).tolist()
+        [[0, 0, 1], [1, 0, 1], [1, 1, 0], [1, 1, 1]]
+        """
+        formula = read_dimacs(path)
+        size = check_count("arity", formula.variables if arity is None else arity)
+        if size < formula.variables:
+            raise InvalidInput("arity", f"a position for each of the {formula.variables} variables of {path}", size)
+        positions = read_positions([2] * size, order)
+        diagram = compile_expression(formula.holds, positions, check_count("max_states", max_states))
+        return cls(diagram, "dimacs")
 
     @property
     def diagram(self) -> Diagram:

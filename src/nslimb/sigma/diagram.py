@@ -11,7 +11,8 @@ written down.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import operator
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,6 +24,7 @@ import numpy as np
 from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count
 from nslimb.errors import InvalidInput, NslimbError, TooLarge
+from nslimb.sigma.rows import rank_rows
 
 DEAD = -1
 MAX_STATES = 1_000_000
@@ -138,6 +140,14 @@ def check_order(order: Any, arity: int) -> tuple[int, ...] | None:
     return None if reading == tuple(range(arity)) else reading
 
 
+def finish_layers(
+    layers: Sequence[IntArray], function: Callable[..., Hashable], arguments: Iterable[tuple[Any, ...]]
+) -> Diagram:
+    """Reduce layers whose last states have the weak labels function(*arguments); None is a dead end."""
+    weak_labels, last = _index_weak_labels([_call(function, "function", *given) for given in arguments])
+    return _reduce(layers, last, weak_labels)
+
+
 def _sizes(num_classes: int, arity: int, max_states: int) -> tuple[int, int, int]:
     """The three as Python integers, which do not wrap round."""
     return check_count("num_classes", num_classes), check_count("arity", arity), check_count("max_states", max_states)
@@ -149,24 +159,43 @@ def _reduce(layers: Sequence[IntArray], last: IntArray, weak_labels: tuple[Hasha
     reduced: list[IntArray] = []
     for targets in reversed(layers):
         rows = np.where(targets == DEAD, DEAD, renamed[targets])
-        unique, inverse = np.unique(rows, axis=0, return_inverse=True)
+        inverse, distinct = rank_rows((rows + 1).T, [int(rows.max(initial=DEAD)) + 2] * rows.shape[1])
+        unique = np.empty((distinct, rows.shape[1]), dtype=np.int64)
+        unique[inverse] = rows
         alive = (unique != DEAD).any(axis=1)
         names = np.where(alive, np.cumsum(alive) - 1, DEAD)
-        renamed = names[inverse.reshape(-1)]
+        renamed = names[inverse]
         reduced.append(np.ascontiguousarray(unique[alive]))
     return Diagram(tuple(reversed(reduced)), weak_labels)
 
 
 def _index_weak_labels(values: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], IntArray]:
-    """Give each distinct value an index: in sorted order if they sort, else in order of appearance."""
+    """Give each distinct value an index, in an order that does not depend on where the values appear."""
     distinct = [value for value in dict.fromkeys(values) if value is not None]
     if not distinct:
         raise InvalidInput("sigma", "a weak label for at least one label vector", "None for every one of them")
-    with suppress(TypeError):
-        distinct = sorted(distinct)  # type: ignore[type-var]
+    distinct = _in_fixed_order(distinct)
     index: dict[Hashable, int] = {value: i for i, value in enumerate(distinct)}
     index[None] = DEAD
     return tuple(distinct), np.fromiter((index[value] for value in values), dtype=np.int64, count=len(values))
+
+
+def _in_fixed_order(distinct: Sequence[Hashable]) -> list[Hashable]:
+    """Sorted where that is a total order; otherwise (mixed types, sets) by type name, then as they are written."""
+    with suppress(TypeError):
+        ordered: list[Any] = sorted(distinct)
+        if all(map(operator.lt, ordered, ordered[1:])):  # sets sort without an error, but only by inclusion
+            return ordered
+    return sorted(distinct, key=lambda value: (type(value).__name__, _written(value)))
+
+
+def _written(value: Any) -> str:
+    """repr, but with the members of a set in a fixed order, which changes from one run to the next in Python's own."""
+    if type(value) is frozenset:
+        return f"frozenset({{{', '.join(sorted(map(_written, value)))}}})" if value else "frozenset()"
+    if type(value) is tuple:
+        return f"({', '.join(map(_written, value))}{',' * (len(value) == 1)})"
+    return repr(value)
 
 
 def _call(function: Callable[..., Hashable], name: str, *arguments: Any) -> Hashable:
