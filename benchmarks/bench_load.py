@@ -55,9 +55,19 @@ def _write(folder: Path, cell: dict[str, str]) -> None:
     metrics = Metrics(source="mnist5k", adjustments=adjusted, ratios=ratios, settings="a", code={}, seconds=1.0)
     recipe = {"network": "lenet", "training": {"epochs": EPOCHS}, "method": {"settings": {}}, "code": "a"}
     run = RunFile(
-        **{"cell": cell, "method": "sl", "printed": "SL", "oracle": False, "protocol": "exact", "grid": "load"},
-        **{"source": {"name": "mnist5k"}, "recipe": recipe, "device": "cpu", "versions": {}, "environment": {}},
-        **{"commit": "b", "seconds": {}},
+        cell=cell,
+        method="sl",
+        printed="SL",
+        oracle=False,
+        protocol="exact",
+        grid="load",
+        source={"name": "mnist5k"},
+        recipe=recipe,
+        device="cpu",
+        versions={},
+        environment={},
+        commit="b",
+        seconds={},
     )
     shares = dict.fromkeys(("train_weak_accuracy", "validation_weak_accuracy", "test_accuracy"), 0.5)
     epochs = [Epoch(epoch, "training", loss=0.5, **shares) for epoch in range(1, EPOCHS + 1)]

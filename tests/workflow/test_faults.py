@@ -257,8 +257,8 @@ def test_a_full_disk_leaves_whole_files_or_none(run: Run, finished: Run, full_di
     cell = full_disk / CELL.path
     cell.mkdir(parents=True)
     fill(full_disk, 4096)
+    recipe = recipes.samples_recipe(config, CELL)
     with pytest.raises(OSError, match="No space left"):  # the samples
-        recipe = recipes.samples_recipe(config, CELL)
         make_samples(recipe, host_of(config), READY, cell / "samples.npz", cell / "gold.npz")
     assert not list(cell.glob("*samples*"))
     (full_disk / "filler").unlink()
