@@ -36,17 +36,19 @@ class Method:
 
     printed: ClassVar[str] = ""  # its name in tables and figures
     oracle: ClassVar[bool] = False  # True for methods that see gold labels
-    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: keywords of the constructor
+    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: given to the constructor
     milliseconds_per_label: ClassVar[float] = 0.0  # on a core, beside the network
     Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
     pre_epochs = 0  # epochs before the network starts anew
     lp_seconds = 0.0  # spent in the linear program so far
 
-    def __init__(self, sigma: Sigma, settings: Any) -> None:
-        self.sigma, self.settings = sigma, settings
+    def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
+        self.sigma, self.settings, self.given = sigma, settings, given
+        self.epochs_done = 0
 
     def begin(self, samples: Samples) -> None:
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
+        self.epochs_done = 0
 
     def begin_network(self, network: nn.Module) -> None:
         """Called with each fresh network before its first epoch."""
@@ -64,6 +66,7 @@ class Method:
 
         True: start the network anew.
         """
+        self.epochs_done = epoch + 1
         return False
 
     @property
@@ -76,10 +79,12 @@ class Method:
         return asdict(self.settings)
 
     def state_dict(self) -> dict[str, Any]:
-        return {}
+        """What a checkpoint must hold."""
+        return {"epochs_done": self.epochs_done}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        pass
+        """Go on where ``state_dict`` was taken."""
+        self.epochs_done = int(state["epochs_done"])
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,7 @@ class WeakMethod(Method):
     weights: Tensor | None = None  # [m], of the training samples
 
     def begin(self, samples: Samples) -> None:
+        super().begin(samples)
         if self.settings.gamma:
             number = len(self.sigma.weak_labels)
             weights = weak_weights(samples.train_weak, self.settings.gamma, self.settings.noise, number)
