@@ -6,7 +6,6 @@ pen.
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,68 +14,64 @@ from numpy.typing import NDArray
 from nslimb.arrays import FloatArray
 from nslimb.data.mnist import LICENCE as MNIST_LICENCE
 from nslimb.data.mnist import mnist5k
-from nslimb.data.source import Images, ImageSource
-from nslimb.errors import DataError
+from nslimb.data.npz import read_npz, read_split
+from nslimb.data.source import Images, ImageSource, split_classes
+from nslimb.errors import DataError, InvalidInput
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.library import FORMULA_CLASSES
 
 SIZE = 45
 _FOLDERS = {**{digit: digit for digit in FORMULA_CLASSES[:10]}, "+": "+", "-": "-", "*": "times"}
-_TEST_SHARE = 0.3
+_PURPOSES = tuple(f"hwf/{symbol}" for symbol in FORMULA_CLASSES)
 
 
-def hwf(path: Path | None) -> ImageSource:
-    """Real symbols from ``path``: an npz file, or a folder ``Handwritten_Math_Symbols/<symbol>/*.jpg`` or above it."""
-    hint = "the official download is gone: give the NGS data set's folder or an npz of symbols (images, labels, split)"
+def hwf(path: Path | None, own_split: bool = False) -> ImageSource:
+    """Real symbols from ``path``: an npz file, or a folder ``Handwritten_Math_Symbols/<symbol>/*.jpg`` or above it.
+
+    30 % of each symbol are for testing, always the same, as the paper splits them; ``own_split`` takes the split that
+    an npz file says instead.
+    """
+    hint = "the official download is gone: give the NGS data set's folder or an npz of symbols (images, labels)"
     if path is None:
         raise DataError(f"hwf: no path is configured; {hint}. 'hwf-embedded' needs none")
     if path.is_file():
-        return from_npz(path)
+        return from_npz(path, own_split)
+    if own_split:
+        raise InvalidInput("own_split", "an npz file with a split of its own", f"the path {path}")
     folder = path / "Handwritten_Math_Symbols" if (path / "Handwritten_Math_Symbols").is_dir() else path
     if folder.is_dir():
         return from_folder(folder)
     raise DataError(f"hwf: {path} does not exist; {hint}")
 
 
-def from_npz(path: Path) -> ImageSource:
-    """``images`` uint8 [N, 45, 45], ``labels`` and ``split`` (train or test) as text; other symbols are left out."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            images, names, split = arrays["images"], arrays["labels"], arrays["split"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"hwf: {path} is no npz file with images, labels and split ({error})") from error
+def from_npz(path: Path, own_split: bool) -> ImageSource:
+    """``images`` uint8 [N, 45, 45] and ``labels`` as text; other symbols are left out. ``split``: train or test."""
+    arrays = read_npz(path, ("images", "labels", "split") if own_split else ("images", "labels"))
+    images, names = arrays["images"], arrays["labels"]
     if images.dtype != np.uint8 or images.ndim != 3 or images.shape[1:] != (SIZE, SIZE):
         raise DataError(
             f"hwf: {path}: expected uint8 images [N, {SIZE}, {SIZE}], got {images.dtype} {list(images.shape)}"
         )
-    if not len(images) == len(names) == len(split):
-        raise DataError(f"hwf: {path}: expected as many labels and splits as images, got {len(names)} and {len(split)}")
+    if names.shape != (len(images),):
+        raise DataError(f"hwf: {path}: expected as many labels as images, got {len(names)} and {len(images)}")
     known = np.isin(names, FORMULA_CLASSES)
     labels = np.array([FORMULA_CLASSES.index(name) for name in names[known]], dtype=np.int64)
-    return _source(
-        "hwf", images[known], labels, split[known] == "test", "see the file's own licence", f"the file {path.name}"
-    )
+    is_test = split_classes(labels, _PURPOSES)
+    if own_split:
+        is_test = read_split(path, arrays["split"], len(images))[known]
+    return _source("hwf", images[known], labels, is_test, "see the file's own licence", f"the file {path.name}")
 
 
 def from_folder(folder: Path) -> ImageSource:
-    """One folder of pictures for each symbol; 30 % of each are for testing, always the same."""
-    images, labels, is_test = [], [], []
-    for label, symbol in enumerate(FORMULA_CLASSES):
-        files = sorted((folder / _FOLDERS[symbol]).glob("*.jpg"))
-        if not files:
+    """One folder of pictures for each symbol."""
+    files = {symbol: sorted((folder / _FOLDERS[symbol]).glob("*.jpg")) for symbol in FORMULA_CLASSES}
+    for symbol, found in files.items():
+        if not found:
             raise DataError(f"hwf: {folder / _FOLDERS[symbol]} holds no *.jpg files for the symbol {symbol!r}")
-        for file in files:
-            images.append(_read_picture(file))
-        labels += [label] * len(files)
-        is_test.append(_random_share(len(files), f"hwf/{symbol}"))
-    return _source(
-        "hwf",
-        np.stack(images),
-        np.array(labels),
-        np.concatenate(is_test),
-        "NGS (Li et al., ICML 2020)",
-        "an NGS folder",
-    )
+    images = np.stack([_read_picture(file) for found in files.values() for file in found])
+    labels = np.repeat(np.arange(len(files)), [len(found) for found in files.values()])
+    is_test = split_classes(labels, _PURPOSES)
+    return _source("hwf", images, labels, is_test, "NGS (Li et al., ICML 2020)", "an NGS folder")
 
 
 def _read_picture(file: Path) -> Images:
@@ -94,9 +89,7 @@ def hwf_embedded() -> ImageSource:
     digits = mnist5k()
     drawn = [draw_operators(symbol, 500) for symbol in FORMULA_CLASSES[10:]]
     labels = np.concatenate([digits.labels, np.repeat([10, 11, 12], 500)])
-    is_test = np.zeros(len(labels), dtype=bool)
-    for label in range(len(FORMULA_CLASSES)):
-        is_test[labels == label] = _random_share(500, f"hwf-embedded/{label}")
+    is_test = split_classes(labels, [f"hwf-embedded/{label}" for label in range(len(FORMULA_CLASSES))])
     images = np.concatenate([_on_paper(digits.images), *drawn])
     return _source(
         "hwf-embedded",
@@ -148,12 +141,6 @@ def _on_paper(digits: Images) -> Images:
     paper = np.zeros((len(digits), SIZE, SIZE), dtype=np.uint8)
     paper[:, 2:43, 2:43] = np.stack(larger)
     return np.asarray(255 - paper)
-
-
-def _random_share(number: int, purpose: str) -> NDArray[np.bool_]:
-    chosen = np.zeros(number, dtype=bool)
-    chosen[numpy_generator(0, "split", purpose).permutation(number)[: round(_TEST_SHARE * number)]] = True
-    return chosen
 
 
 def _source(
