@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import check_count
+from nslimb.data.classes import check_classes
 from nslimb.data.source import ImageSource
 from nslimb.data.tails import thin
 from nslimb.errors import BrokenFile, DataError, InvalidInput
@@ -20,7 +23,13 @@ from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 
+VALIDATION_FROM = ("held-out", "split")
+
 _HELD_OUT = 0.1
+
+
+def _none() -> IntArray:
+    return np.empty((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +38,10 @@ class Samples:
 
     train: IntArray  # [m, M]
     train_weak: IntArray  # [m]
-    validation: IntArray  # [v, M], of images that no training tuple uses
+    validation: IntArray  # [v, M]
     validation_weak: IntArray  # [v]
     test: IntArray  # [t], single images
+    test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +51,7 @@ class Gold:
     train: IntArray  # [m, M] labels
     test: IntArray  # [t] labels
     ratios: FloatArray  # the label ratios of the pool, [c], or [M, c] where positions draw from different pools
+    test_tuples: IntArray = field(default_factory=_none)  # [t', M] labels
 
 
 def draw_samples(
@@ -51,43 +62,75 @@ def draw_samples(
     *,
     rho: float = 0.0,
     reverse: bool = False,
-    order: tuple[int, ...] | None = None,
+    order: Sequence[int | str] | None = None,
     validation: int = 256,
+    validation_from: str = "held-out",
 ) -> tuple[Samples, Gold]:
-    """``number`` tuples drawn with replacement from long-tailed training images, and ``validation`` from held-out ones.
+    """``number`` tuples drawn with replacement from long-tailed training images, and ``validation`` for choosing.
 
-    A tenth of the training images of each class is held out. Position i draws from the images whose label sigma
-    accepts there (all of them for MAX; digits or operators for HWF); tuples without a weak label are drawn again. The
-    test images are thinned by the same profile.
+    Position i draws from the images whose label sigma accepts there (all of them for MAX; digits or operators for
+    HWF); tuples without a weak label are drawn again. ``order`` lists the classes from the head of the tail on, by
+    number or by the source's names. The test images are thinned by the same profile; a tuple for every M of them is
+    drawn in the same way, for adjustments that need to know the position of an image.
+
+    ``validation_from="held-out"`` adds validation tuples of images that no training tuple uses: a tenth of the training
+    images of each class is held out for them. ``"split"`` splits them off the ``number`` tuples, as the paper does, so
+    that ``number - validation`` are left for training.
     """
-    if source.num_classes != Sigma.check(sigma).num_classes:
-        raise InvalidInput(
-            "source", f"{sigma.num_classes} classes, as sigma has", f"{source.name} with {source.num_classes}"
-        )
+    check_classes(source.name, source.class_names, Sigma.check(sigma).class_names)
     check_count("number", number)
     check_count("seed", seed, least=0)
     check_count("validation", validation)
-    pools = {}
-    for part, is_test in (("train", False), ("test", True)):
-        members = np.flatnonzero(source.is_test == is_test)
-        rng = numpy_generator(seed, "tail", part)
-        pools[part] = members[thin(source.labels[members], source.num_classes, rho, rng, reverse, order)]
-    pool, held_out = _hold_out(pools["train"], source.labels, numpy_generator(seed, "held out"))
-    train = _draw(source.labels, pool, sigma, number, numpy_generator(seed, "samples", "train"))
-    validate = _draw(source.labels, held_out, sigma, validation, numpy_generator(seed, "samples", "validation"))
+    if validation_from not in VALIDATION_FROM:
+        raise InvalidInput("validation_from", f"one of {', '.join(VALIDATION_FROM)}", repr(validation_from))
+    pools = _pools(source, seed, rho, reverse, order)
+    draw = partial(_draw, source.labels, sigma, seed)
+    if validation_from == "split":
+        if validation >= number:
+            raise InvalidInput("validation", f"fewer than the {number} samples it is split off", validation)
+        train, validate = np.split(draw("train", pools["train"], number), [number - validation])
+    else:
+        pool, held_out = _hold_out(pools["train"], source.labels, numpy_generator(seed, "held out"))
+        train, validate = draw("train", pool, number), draw("validation", held_out, validation)
+    tuples = draw("test", pools["test"], -(-len(pools["test"]) // sigma.arity))
     samples = Samples(
         train=train,
         train_weak=sigma.apply(source.labels[train]),
         validation=validate,
         validation_weak=sigma.apply(source.labels[validate]),
         test=pools["test"],
+        test_tuples=tuples,
     )
     gold = Gold(
         train=source.labels[train],
         test=source.labels[pools["test"]],
         ratios=_pool_ratios(source.labels[pools["train"]], sigma),
+        test_tuples=source.labels[tuples],
     )
     return samples, gold
+
+
+def _pools(
+    source: ImageSource, seed: int, rho: float, reverse: bool, order: Sequence[int | str] | None
+) -> dict[str, IntArray]:
+    """The images to draw from, for training and for testing, each with the long tail."""
+    ranked = None if order is None else _ranked(order, source.class_names)
+    pools = {}
+    for part, is_test in (("train", False), ("test", True)):
+        members = np.flatnonzero(source.is_test == is_test)
+        rng = numpy_generator(seed, "tail", part)
+        pools[part] = members[thin(source.labels[members], source.num_classes, rho, rng, reverse, ranked)]
+    return pools
+
+
+def _ranked(order: Any, names: tuple[str, ...]) -> tuple[int, ...]:
+    """An order of classes by number, from one by number or by name."""
+    index: dict[Any, int] = {**{name: k for k, name in enumerate(names)}, **{k: k for k in range(len(names))}}
+    listed = list(order) if isinstance(order, (Sequence, np.ndarray)) and not isinstance(order, str) else [order]
+    known = [index[k] for k in listed if isinstance(k, (str, int, np.integer)) and k in index]
+    if len(known) != len(listed) or sorted(known) != list(range(len(names))):
+        raise InvalidInput("order", f"each of the classes once, by name or number: {', '.join(names)}", repr(order))
+    return tuple(known)
 
 
 def _hold_out(pool: IntArray, labels: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -100,7 +143,8 @@ def _hold_out(pool: IntArray, labels: IntArray, rng: np.random.Generator) -> tup
     return pool[~held], pool[held]
 
 
-def _draw(labels: IntArray, pool: IntArray, sigma: Sigma, number: int, rng: np.random.Generator) -> IntArray:
+def _draw(labels: IntArray, sigma: Sigma, seed: int, part: str, pool: IntArray, number: int) -> IntArray:
+    rng = numpy_generator(seed, "samples", part)
     tuples = np.empty((number, sigma.arity), dtype=np.int64)
     choices = [pool[accepted[labels[pool]]] for accepted in sigma.accepted]
     if min(map(len, choices)) == 0:
@@ -124,7 +168,7 @@ def _pool_ratios(labels: IntArray, sigma: Sigma) -> FloatArray:
 def save(arrays: Samples | Gold, path: Path) -> None:
     """Write as npz, whole or not at all; equal arrays give equal bytes."""
     with written_aside(path) as aside, aside.open("wb") as stream:
-        np.savez(stream, **{field.name: getattr(arrays, field.name) for field in fields(arrays)})
+        np.savez(stream, **{part.name: getattr(arrays, part.name) for part in fields(arrays)})
 
 
 def load_samples(path: Path) -> Samples:
@@ -138,7 +182,7 @@ def load_gold(path: Path) -> Gold:
 
 
 def _read(path: Path, kind: type) -> dict[str, Any]:
-    names = [field.name for field in fields(kind)]
+    names = [part.name for part in fields(kind)]
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             return {name: stored[name] for name in names}
