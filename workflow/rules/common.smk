@@ -88,10 +88,9 @@ def source_recipe(wildcards):
 def start_model(wildcards):
     """The trained model that a run begins with, where its variant says so."""
     variant = grid.variant_of(CONFIG, wildcards.benchmark, wildcards.method)
-    if variant.start_from is None:
-        return []
+    start = CONFIG.start_of(wildcards.benchmark, variant)
     cell = grid.Cell.from_wildcards(wildcards)
-    return f"{RESULTS}/{grid.run_path(cell, variant.start_from)}/{names.MODEL}"
+    return [] if start is None else files_of([(cell, start)], names.MODEL)
 
 
 def train_asks(what):

@@ -75,15 +75,16 @@ def _check_source(config: Config, block: BenchmarkBlock) -> None:
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
     config.method_settings(benchmark, variant)
-    names = [other.name for other in config.benchmarks[benchmark].methods]
-    origin, seen = variant.start_from, [variant.name]
+    others = {other.name: other for other in config.benchmarks[benchmark].methods}
+    origin, seen = config.start_of(benchmark, variant), [variant.name]
     while origin is not None:
-        if origin not in names:
-            raise InvalidInput(f"methods.{variant.name}.start_from", f"one of {', '.join(names)}", repr(origin))
+        if origin not in others:
+            expected = f"one of {', '.join(others)}, or none"
+            raise InvalidInput(f"methods.{variant.name}.start_from", expected, repr(origin))
         if origin in seen:
             raise InvalidInput(f"methods.{variant.name}.start_from", "another method", " -> ".join([*seen, origin]))
         seen.append(origin)
-        origin = next(other.start_from for other in config.benchmarks[benchmark].methods if other.name == origin)
+        origin = config.start_of(benchmark, others[origin])
 
 
 def _check_lists(config: Config) -> None:

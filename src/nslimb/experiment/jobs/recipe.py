@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nslimb.data.catalogue import open_source
+from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment.problem import Problem
 from nslimb.files import digest
@@ -57,10 +59,8 @@ def sigma_of(recipe: Recipe, host: Host) -> Sigma:
     return Problem(**values).build(arity, host.base)
 
 
-def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> Any:
+def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> ImageSource:
     """The images of a recipe; if they are broken, the mark that they are ready goes, and the next run fetches them."""
-    from nslimb.data import open_source
-
     try:
         return open_source(
             recipe["source"]["spec"],
@@ -68,6 +68,7 @@ def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> Any:
             hwf_path=host.hwf_path,
             base=host.base,
             class_names=sigma.class_names,
+            own_split=recipe["source"].get("own_split", False),
         )
     except BrokenFile:
         if ready:

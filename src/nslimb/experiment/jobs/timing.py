@@ -26,7 +26,9 @@ def time_epoch(recipe: Recipe, host: Host, ready: str, batch: int, out: Path) ->
     source = source_of(recipe, host, sigma, ready)
     taken = min(number, batch * recipe["batches"])
     samples, _ = draw_samples(source, sigma, taken, seed=1, validation=1)
-    chosen = Settings(network=recipe["network"], epochs=1, batch_size=batch, device=host.device)
+    chosen = Settings(
+        network=recipe["network"], epochs=1, batch_size=batch, device=host.device, normalisation=source.normalisation
+    )
     minutes: dict[str, dict[str, float]] = {}
     for protocol, (label, name) in product(("paper", "exact"), _MEASURED):
         known = [field.name for field in fields(method_class(name).Settings)]

@@ -46,7 +46,7 @@ class Method:
         self.sigma, self.settings, self.given = sigma, settings, given
         self.epochs_done = 0
 
-    def begin(self, samples: Samples) -> None:
+    def begin(self, samples: Samples) -> None:  # noqa: ARG002
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
         self.epochs_done = 0
 

@@ -14,7 +14,6 @@ from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
 from nslimb.learning.methods.sl import semantic_losses
 from nslimb.sigma.component import Sigma
 
-
 Debias = Literal["both", "train", "predict", "none"]
 # Added to the prior before its logarithm: nothing is debiased by more than 20.7.
 _LEAST_PRIOR = 1e-9
@@ -23,9 +22,9 @@ _LEAST_PRIOR = 1e-9
 class Records:
     """Debias logits by log(prior + 1e-9), the prior softmax(head(mean feature)).
 
-    The mean feature follows the batches with ``momentum``, from the first batch on. ``debias="both"`` trains and predicts
-    with debiased logits, which is the method; ``"train"`` and ``"predict"`` do so in one place alone, and ``"none"``
-    nowhere, which is plain SL.
+    The mean feature follows the batches with ``momentum``, from the first batch on. ``debias="both"`` trains and
+    predicts with debiased logits, which is the method; ``"train"`` and ``"predict"`` do so in one place alone, and
+    ``"none"`` nowhere, which is plain SL.
 
     >>> head = nn.Linear(1, 2, bias=False)
     >>> _ = head.weight.data.copy_(torch.tensor([[0.0], [1.0]]))

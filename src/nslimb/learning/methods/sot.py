@@ -34,7 +34,11 @@ class Sot(Pseudolabelling):
 
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         ratios = self.ratios
-        chosen = {"eta": self.settings.eta, "tau": self.settings.tau, "pooled": ratios is not None and ratios.dim() == 1}
+        chosen = {
+            "eta": self.settings.eta,
+            "tau": self.settings.tau,
+            "pooled": ratios is not None and ratios.dim() == 1,
+        }
         return soft_pseudolabels(log_scores, weak, self.sigma, ratios, **chosen).q
 
 
