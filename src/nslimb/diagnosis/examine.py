@@ -145,8 +145,8 @@ def _identifiability(
 def _bounds(
     sigma: Sigma, ratios: FloatArray, risks: FloatArray, pairs: int, thorough: bool, notes: list[str]
 ) -> ClassRiskBounds | None:
-    if sigma.arity == 1:
-        notes.append("there are no risk bounds for a sigma of arity 1")
+    if sigma.num_classes == 1:
+        notes.append("there are no risk bounds for a single class")
         return None
     if pairs > _QUICK_PAIRS and not thorough:
         notes.append(f"risk bounds were not searched: {pairs:,} pairs of edges take too long")
