@@ -10,7 +10,6 @@ from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
 from nslimb.experiment.folder import claim_results, hold_results, redate_results
-from nslimb.experiment.gather import printed_name
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
 
@@ -60,7 +59,6 @@ def described(wildcards):
         "cell": vars(cell),
         "cell_path": cell.path,
         "method": wildcards.method,
-        "printed": printed_name(CONFIG, cell.benchmark, wildcards.method),
         "grid": CONFIG.name,
     }
 

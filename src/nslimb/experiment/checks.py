@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
-from nslimb.experiment.variants import Training, Variant, checked_settings
+from nslimb.experiment.variants import OF_A_BENCHMARK, Variant, checked_settings
 from nslimb.learning.methods import method_class
 from nslimb.networks import NETWORKS
 from nslimb.registry import Registry
@@ -55,8 +55,8 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
     if isinstance(block.tail, str) and block.tail not in ("exp", "reversed"):
         raise InvalidInput("tail", "exp, reversed, or a list of classes from the head on", repr(block.tail))
     for key in block.training:
-        if key not in Training().learned():
-            raise InvalidInput("training", f"one of {', '.join(Training().learned())}", repr(key))
+        if key not in OF_A_BENCHMARK:
+            raise InvalidInput("training", f"one of {', '.join(OF_A_BENCHMARK)}", repr(key))
     for variant in block.methods:
         config.training_of(name, variant)
 

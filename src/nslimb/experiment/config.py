@@ -196,6 +196,7 @@ def read_yaml(path: Path) -> Any:
             if key in seen:
                 raise DataError(f"{path}: line {key_node.start_mark.line + 1}: {key!r} is given twice in one block")
             seen.add(key)
+        loader.flatten_mapping(node)
         return dict(loader.construct_pairs(node, deep=True))
 
     Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)

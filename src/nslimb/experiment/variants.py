@@ -40,6 +40,7 @@ class Training(Block):
 
 
 _OF_THE_JOB = ("device", "threads", "look_every")
+OF_A_BENCHMARK = tuple(name for name in Training.model_fields if name not in ("device", "threads"))
 _LEARNED = tuple(name for name in Training.model_fields if name not in _OF_THE_JOB)
 
 

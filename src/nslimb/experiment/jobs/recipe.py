@@ -36,9 +36,10 @@ class Host:
     look_every: int = 1
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Host:
-        """From a configuration written out as plain values."""
-        training, path = config["training"], config["hwf_path"]
+    def from_config(cls, config: Mapping[str, Any], benchmark: str | None = None) -> Host:
+        """From a configuration written out as plain values, for a benchmark of it."""
+        own = {} if benchmark is None else config["benchmarks"][benchmark]["training"]
+        training, path = {**config["training"], **own}, config["hwf_path"]
         return cls(
             data=Path(config["data"]),
             base=Path(config["base"]),

@@ -88,7 +88,6 @@ def train_run(
     described = RunFile(
         cell=run["cell"],
         method=run["method"],
-        printed=run["printed"],
         oracle=trained.method.oracle,
         protocol=recipe["protocol"],
         grid=run["grid"],

@@ -19,6 +19,7 @@ METHODS: Registry[type[Method]] = Registry(
         "sl": "nslimb.learning.methods.sl:Semantic",
         "sl-balanced": "nslimb.learning.methods.sl_balanced:SlBalanced",
         "sl-prior": "nslimb.learning.methods.prior:SlPrior",
+        "recipe": "nslimb.learning.methods.recipe:Recipe",
         "records": "nslimb.learning.methods.records:Debiased",
         "ilp-emp": "nslimb.learning.methods.ilp:IlpEmp",
         "ilp-alg1": "nslimb.learning.methods.ilp:IlpAlg1",

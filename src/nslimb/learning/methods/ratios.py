@@ -43,7 +43,7 @@ class Alg1Ratios(FixedRatios):
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         if self.fixed is None:
-            self.fixed = training_ratios(samples.train_weak, self.sigma, self.settings.noise)
+            self.fixed = training_ratios(samples.train_weak, self.sigma, self.noise)
 
 
 class GoldRatios(FixedRatios):
@@ -78,9 +78,9 @@ class WindowRatios(WeakMethod):
         super().begin(samples)
         self.window = self._fresh_window()
 
-    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> bool:
+    def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
         super().end_epoch(epoch, predict)
-        self.window.update(predict().argmax(-1))
+        self.window.update(predict(self.samples.train).argmax(-1))
         return self.window.phase_ended
 
     def state_dict(self) -> dict[str, Any]:
