@@ -53,6 +53,8 @@ class SlPrior(Alg1Ratios):
 
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
+        if self.settings.psi == 0:
+            return
         self.mean = self.ratios.expand(self.sigma.arity, -1).float()
         counts = np.bincount(samples.train_weak, minlength=len(self.sigma.weak_labels))
         self.seen = torch.from_numpy(np.flatnonzero(counts))
