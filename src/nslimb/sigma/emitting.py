@@ -221,7 +221,7 @@ class _Prefixes:
         emits = np.flatnonzero(symbol != SILENT)
         keys, inverse = np.unique(prefix[emits] * self.symbols + symbol[emits], return_inverse=True)
         nodes = [self.nodes.setdefault(key, len(self.nodes)) for key in keys.tolist()]
-        extended = prefix.copy()
+        extended: IntArray = prefix.copy()
         extended[emits] = np.array(nodes, dtype=np.int64)[inverse.reshape(-1)]
         return extended
 
