@@ -293,7 +293,7 @@ class Sigma:
         given = as_integers("indices", indices, expected)
         if given.dim() != 1:
             raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
-        check_range("indices", given + 1, size + 1, expected)
+        check_range("indices", given, size, expected, least=DEAD)
         return [None if index == DEAD else self.weak_labels[index] for index in given.tolist()]
 
     def apply(self, labels: Any) -> Any:

@@ -112,7 +112,7 @@ class Transducer(Sigma):
         given = as_integers("indices", indices, expected)
         if given.dim() != 2 or given.shape[1] != self.length:
             raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
-        check_range("indices", given + 1, len(self.symbols) + 1, expected)
+        check_range("indices", given, len(self.symbols), expected, least=DEAD)
         return [None if DEAD in row else tuple(self.symbols[symbol] for symbol in row) for row in given.tolist()]
 
     def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
