@@ -165,3 +165,6 @@ def test_a_formula_too_wide_hints_at_the_order(tmp_path: Path) -> None:
     apart = [(i, i + 12) for i in range(1, 13)] + [(-i, -i - 12) for i in range(1, 13)]
     with pytest.raises(TooLarge, match=r"more than max_states=2000 states; .*order="):
         Sigma.from_dimacs(written(tmp_path, apart, 24), max_states=2000)
+    by_pairs = [i + 12 * k for i in range(12) for k in (0, 1)]
+    sigma = Sigma.from_dimacs(written(tmp_path, apart, 24), order=by_pairs, max_states=2000)
+    assert dict(zip(sigma.weak_labels, sigma.preimage_sizes(), strict=True))[True] == 2**12

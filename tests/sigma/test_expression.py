@@ -467,3 +467,39 @@ def test_a_width_over_the_limit_names_the_widest_layer_and_the_order() -> None:
         Sigma.from_expression(pairs, [4] * 16, max_states=1000)
     with pytest.raises(InvalidInput, match="max_states: expected an integer of at least 1"):
         Sigma.from_expression(sum, [2, 2], max_states=0)
+    by_pairs = Sigma.from_expression(
+        pairs, [4] * 16, order=[i + 8 * k for i in range(8) for k in (0, 1)], max_states=100
+    )
+    assert by_pairs.num_states < 100
+    assert dict(zip(by_pairs.weak_labels, by_pairs.preimage_sizes(), strict=True))[True] == 4**8
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_order_of_reading_changes_nothing_but_the_diagram(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    classes = [int(size) for size in rng.integers(1, 4, size=4)]
+    weights = [int(weight) for weight in rng.integers(-2, 3, size=4)]
+    order = rng.permutation(4).tolist()
+
+    def function(y: Any) -> Any:
+        return where(y[0] != y[3], sum(w * v for w, v in zip(weights, y, strict=True)), y[1] * y[2])
+
+    sigma = Sigma.from_expression(function, classes, order=order)
+    plain = Sigma.from_expression(function, classes)
+    vectors = oracles.all_vectors(plain)
+    assert sigma.weak_labels == plain.weak_labels
+    np.testing.assert_array_equal(sigma.apply(vectors), plain.apply(vectors))
+    np.testing.assert_array_equal(sigma.accepted, plain.accepted)
+    scores = torch.from_numpy(rng.normal(size=(3, 4, plain.num_classes))).log_softmax(-1)
+    torch.testing.assert_close(sigma.log_prob(scores), plain.log_prob(scores))
+    weak = rng.integers(len(plain.weak_labels), size=3)
+    torch.testing.assert_close(sigma.posterior(scores, weak), plain.posterior(scores, weak))
+
+    def by_listing(read: tuple[int, ...]) -> int | None:
+        y = [label for _, label in sorted(zip(order, read, strict=True))]
+        if any(label >= size for label, size in zip(y, classes, strict=True)):
+            return None
+        return sum(w * v for w, v in zip(weights, y, strict=True)) if y[0] != y[3] else y[1] * y[2]
+
+    steps = Sigma.from_steps((), lambda read, y: (*read, y), by_listing, max(classes), 4, order=order)
+    assert_same_diagram(sigma, steps)
