@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nslimb.checks import check_count
@@ -30,11 +31,11 @@ def combine(function: Callable[..., Hashable], *sigmas: Sigma, max_states: int =
     first, class_names = _check_parts(sigmas)
     max_states = check_count("max_states", max_states)
     num_labels = [first.num_classes] * first.arity
-    walked = walk([sigma.diagram.targets for sigma in sigmas], num_labels, range(first.arity), max_states)
+    walked = walk([sigma.diagram.targets for sigma in sigmas], num_labels, first.diagram.positions, max_states)
     labels = [sigma.weak_labels for sigma in sigmas]
     met = ([part[state] for part, state in zip(labels, states, strict=True)] for states in walked.ends.tolist())
     diagram = finish_layers(walked.layers, function, map(tuple, met))
-    return Sigma(diagram, "combined", class_names=class_names)
+    return Sigma(replace(diagram, order=first.diagram.order), "combined", class_names=class_names)
 
 
 def _check_parts(sigmas: Sequence[Any]) -> tuple[Sigma, Sequence[str] | None]:
@@ -45,8 +46,9 @@ def _check_parts(sigmas: Sequence[Any]) -> tuple[Sigma, Sequence[str] | None]:
     numbers = tuple(map(str, range(first.num_classes)))
     names: Sequence[str] | None = None
     for i, sigma in enumerate(sigmas, start=1):
-        for what in ("arity", "num_classes"):
-            ours, theirs = getattr(first, what), getattr(Sigma.check(sigma), what)
+        diagram = Sigma.check(sigma).diagram
+        for what in ("arity", "num_classes", "order"):
+            ours, theirs = getattr(first.diagram, what), getattr(diagram, what)
             if ours != theirs:
                 raise InvalidInput("sigmas", f"the same {what} for all parts", f"{ours} and, in part {i}, {theirs}")
         if sigma.class_names != numbers:  # a part without names goes with any

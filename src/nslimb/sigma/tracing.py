@@ -10,6 +10,7 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,14 +56,15 @@ _ASSOCIATIVE = ("+", "&", "|", "minimum", "maximum")
 
 
 def compile_expression(function: Callable[..., Any], positions: Positions, max_states: int) -> Diagram:
-    """The diagram of ``function``, called once on a tuple of traced labels; its layers follow ``positions.order``."""
+    """The diagram of ``function``, called once on a tuple of traced labels; its layers follow the order of reading."""
     piece = _Compiler(_trace(function, positions), positions, max_states).compile()
     layers, values = _over_all_positions(piece, positions), piece.diagram.weak_labels
     if Missing.DIVISION in values:
-        example = _example(layers, values.index(Missing.DIVISION), positions.order)
+        example = _example(layers, values.index(Missing.DIVISION), positions.reading)
         expected = "no // or % by zero; divide by where(divisor != 0, divisor, None) to leave such label vectors out"
         raise InvalidInput("function", expected, f"a zero for the label vector {example}")
-    return finish_layers(layers, lambda value: None if value is Missing.INVALID else value, zip(values))
+    diagram = finish_layers(layers, lambda value: None if value is Missing.INVALID else value, zip(values))
+    return replace(diagram, order=positions.order)
 
 
 def _trace(function: Callable[..., Any], positions: Positions) -> Expression:
@@ -84,7 +86,7 @@ def _over_all_positions(piece: Piece, positions: Positions) -> list[IntArray]:
     looked_at = dict(zip(piece.steps, piece.diagram.targets, strict=True))
     layers: list[IntArray] = []
     states = 1
-    for step, position in enumerate(positions.order):
+    for step, position in enumerate(positions.reading):
         targets = np.full((states, max(positions.sizes)), DEAD)
         targets[:, : positions.sizes[position]] = looked_at.get(step, np.arange(states)[:, None])
         layers.append(targets)
@@ -92,10 +94,10 @@ def _over_all_positions(piece: Piece, positions: Positions) -> list[IntArray]:
     return layers
 
 
-def _example(layers: Sequence[IntArray], state: int, order: Sequence[int]) -> list[int]:
+def _example(layers: Sequence[IntArray], state: int, reading: Sequence[int]) -> list[int]:
     """A label vector that leads to a state of the last layer."""
-    labels = [0] * len(order)
-    for targets, position in zip(reversed(layers), reversed(order), strict=True):
+    labels = [0] * len(reading)
+    for targets, position in zip(reversed(layers), reversed(reading), strict=True):
         state, labels[position] = (int(index) for index in np.argwhere(targets == state)[0])
     return labels
 
@@ -105,7 +107,8 @@ class _Compiler:
 
     def __init__(self, root: Expression, positions: Positions, max_states: int) -> None:
         self.root, self.positions, self.max_states = root, positions, max_states
-        self.step = {position: step for step, position in enumerate(positions.order)}
+        self.reading = positions.reading
+        self.step = {position: step for step, position in enumerate(self.reading)}
         self.uses = _count_uses(root)
         self.pieces: dict[int, Piece] = {}  # by the identity of the expression
         self.known: dict[Hashable, Piece] = {}  # by operation and operands
@@ -169,7 +172,7 @@ class _Compiler:
 
     def _product(self, function: Callable[..., Hashable], pieces: Sequence[Piece]) -> Piece:
         steps = sorted({step for piece in pieces for step in piece.steps})
-        positions = [self.positions.order[step] for step in steps]
+        positions = [self.reading[step] for step in steps]
         looked_at = [dict(zip(piece.steps, piece.diagram.targets, strict=True)) for piece in pieces]
         parts = [[targets.get(step) for step in steps] for targets in looked_at]
         num_labels = [self.positions.sizes[position] for position in positions]
