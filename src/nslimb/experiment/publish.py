@@ -18,6 +18,7 @@ from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
 REFERENCE, RUNTIMES = places.REFERENCE / "tables.csv", places.REFERENCE / "runtimes.csv"
+MEMORY = places.REFERENCE / "memory.csv"
 
 
 def write_table(config: Config, name: str) -> None:
@@ -42,8 +43,10 @@ def write_runtime(config: Config) -> None:
     for benchmark, arity, batch in timings(config):
         path = config.results / timing_path(benchmark, arity, batch) / names.TIMING_FILE
         measured.append((benchmark, arity, batch, read_schema(path, Timing) if path.exists() else None))
-    frame = tables.runtime(measured, pd.read_csv(RUNTIMES))
-    caption = f"runtime: minutes an epoch by protocol, extrapolated from {config.runtime.batches} batches"
+    frame = tables.runtime(measured, pd.read_csv(RUNTIMES), pd.read_csv(MEMORY))
+    caption = (
+        f"runtime: minutes an epoch and peak memory by protocol, extrapolated from {config.runtime.batches} batches"
+    )
     _write(config, "runtime", frame, frame.set_index("algorithm"), caption)
 
 

@@ -99,8 +99,11 @@ def comparison(tables: list[Frame], reference: Frame) -> Frame:
     return frame
 
 
-def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Frame) -> Frame:
-    """Minutes an epoch beside the paper's; each entry is benchmark, M, batch size and what was measured, if it was."""
+def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Frame, memory: Frame) -> Frame:
+    """Minutes an epoch and peak memory beside the paper's.
+
+    Each entry is benchmark, M, batch size and what was measured, if it was.
+    """
     rows = [
         {
             "algorithm": algorithm,
@@ -109,15 +112,17 @@ def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Fram
             "M": arity,
             "protocol": protocol,
             "minutes_per_epoch": timing and timing.minutes_per_epoch[protocol][algorithm],
+            "peak_mb": timing and timing.peak_mb[protocol][algorithm],
         }
         for protocol in ("paper", "exact")
         for algorithm in ("SL", "LP")
         for benchmark, arity, batch, timing in measured
     ]
     paper = reference.rename(columns={"minutes_per_epoch": "paper_minutes_per_epoch"})
-    paper = paper.astype({"M": str})
-    frame = pd.DataFrame(rows).merge(paper, how="left", on=["algorithm", "batch_size", "benchmark", "M"])
-    return frame.round({"minutes_per_epoch": 4})
+    keys = ["algorithm", "batch_size", "benchmark", "M"]
+    frame = pd.DataFrame(rows).merge(paper.astype({"M": str}), how="left", on=keys)
+    frame = frame.merge(memory.rename(columns={"peak_mb": "paper_peak_mb"}).astype({"M": str}), how="left", on=keys)
+    return frame.round({"minutes_per_epoch": 4, "peak_mb": 0})
 
 
 def laid_out(frame: Frame, oracles: set[str]) -> Frame:

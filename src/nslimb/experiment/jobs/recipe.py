@@ -16,6 +16,7 @@ from nslimb.files import digest
 from nslimb.sigma.component import Sigma
 
 Recipe = Mapping[str, Any]
+_PATHS = ("data", "base", "results", "hwf_path")
 
 
 def digest_of(recipe: Recipe) -> str:
@@ -39,16 +40,19 @@ class Host:
     def from_config(cls, config: Mapping[str, Any], benchmark: str | None = None) -> Host:
         """From a configuration written out as plain values, for a benchmark of it."""
         own = {} if benchmark is None else config["benchmarks"][benchmark]["training"]
-        training, path = {**config["training"], **own}, config["hwf_path"]
-        return cls(
-            data=Path(config["data"]),
-            base=Path(config["base"]),
-            results=Path(config["results"]),
-            hwf_path=None if path is None else Path(path),
-            device=training["device"],
-            threads=training["threads"],
-            look_every=training["look_every"],
-        )
+        training = {**config["training"], **own}
+        of_job = {key: training[key] for key in ("device", "threads", "look_every")}
+        return cls.from_plain({**{key: config[key] for key in _PATHS}, **of_job})
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values, for another process."""
+        return {key: str(value) if isinstance(value, Path) else value for key, value in vars(self).items()}
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Host:
+        """From plain values."""
+        paths = {key: None if values[key] is None else Path(values[key]) for key in _PATHS}
+        return cls(**{**values, **paths})
 
 
 def sigma_of(recipe: Recipe, host: Host) -> Sigma:
