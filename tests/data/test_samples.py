@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -47,22 +48,72 @@ def test_thinning_keeps_the_right_number_of_each_class(seed: int, rho: float, re
     labels = rng.integers(5, size=4000)
     kept = thin(labels, 5, rho, np.random.default_rng(seed), reverse)
     counts, before = np.bincount(labels[kept], minlength=5), np.bincount(labels, minlength=5)
-    wanted = before if rho == 0 else np.minimum(np.floor(shares(rho, 5, reverse) * before.max() + 1e-9), before)
+    average = Fraction(4000, 5)
+    ranks = [5 - k if reverse else k for k in range(5)]
+    wanted = before if rho == 0 else [min(before[k], at_most(average, rho, ranks[k], 4)) for k in range(5)]
     np.testing.assert_array_equal(counts, wanted)
     assert (np.diff(kept) > 0).all()
+
+
+def at_most(average: Fraction, rho: int, rank: int, steps: int) -> int:
+    """floor(average * rho^-(rank / steps)) in whole numbers: the largest n with n^steps rho^rank <= average^steps."""
+    return max(n for n in range(int(average) + 1) if n**steps * rho**rank <= average**steps)
+
+
+MNIST = (
+    [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949],
+    [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009],
+)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("rho", [5, 15, 50, 70])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_mnists_long_tails_are_shares_of_the_average_class(part: int, rho: int, reverse: bool) -> None:
+    counts = MNIST[part]
+    labels = np.repeat(np.arange(10), counts)
+    kept = np.bincount(labels[thin(labels, 10, rho, np.random.default_rng(0), reverse)])
+    average = Fraction(sum(counts), 10)
+    ranks = [10 - k if reverse else k for k in range(10)]
+    assert kept.tolist() == [min(counts[k], at_most(average, rho, ranks[k], 9)) for k in range(10)]
+
+
+def test_mnists_realised_imbalance() -> None:
+    labels = np.repeat(np.arange(10), MNIST[0])
+    kept = np.bincount(labels[thin(labels, 10, 50, np.random.default_rng(0))])
+    assert (kept.max(), kept.min()) == (5923, 120)
+    assert round(kept.max() / kept.min(), 1) == 49.4
+    # Reversed, the head itself is thinned once: 6000 * 50^-(1/9), and the tail loses a whole 1/50.
+    kept = np.bincount(labels[thin(labels, 10, 50, np.random.default_rng(0), reverse=True)])
+    assert (kept[9], kept[0]) == (3884, 77)
+
+
+def test_the_symbols_of_hwf_follow_the_released_order() -> None:
+    symbols = [1792, 6214, 6194, 2455, 1632, 1001, 795, 747, 727, 727, 5409, 7934, 596]
+    train = np.array([count - round(0.3 * count) for count in symbols])
+    labels = np.repeat(np.arange(13), train)
+    order = (0, 1, 10, 11, 12, 2, 3, 4, 5, 6, 7, 8, 9)
+    kept = np.bincount(labels[thin(labels, 13, 15, np.random.default_rng(0), order=order)])
+    average = Fraction(int(train.sum()), 13)
+    assert kept.tolist() == [min(train[k], at_most(average, 15, order.index(k), 12)) for k in range(13)]
+    assert round(kept[0] / kept[:10].sum(), 3) == 0.232
 
 
 def test_the_order_of_the_tail_can_be_given() -> None:
     labels = np.repeat(np.arange(4), 100)
     kept = thin(labels, 4, 8.0, np.random.default_rng(0), order=(2, 0, 3, 1))
     assert np.bincount(labels[kept]).tolist() == [50, 12, 100, 25]
+    labels = np.repeat(np.arange(4), [100, 200, 50, 50])
+    kept = thin(labels, 4, 8.0, np.random.default_rng(0), order=(2, 0, 3, 1))  # the head has less than the average
+    assert np.bincount(labels[kept]).tolist() == [50, 12, 50, 25]
     with pytest.raises(InvalidInput, match="order: expected each of the classes 0 to 3 once"):
         thin(labels, 4, 8.0, np.random.default_rng(0), order=(0, 1, 2))
 
 
 def test_a_class_left_without_images_is_named() -> None:
     with pytest.raises(
-        InvalidInput, match=r"rho: expected a long tail that leaves images .*got 1000, which empties class 9"
+        InvalidInput,
+        match=r"rho: expected a long tail that leaves images .*average one has 500\), got 1000, which empties class 9",
     ):
         thin(np.repeat(np.arange(10), 500), 10, 1000, np.random.default_rng(0))
 
