@@ -331,7 +331,7 @@ class Sigma:
         sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
         if weak is None:
             return sizes
-        return tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
+        return tuple(sizes[s] for s in self._check_observed(weak).reshape(-1).tolist())
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""

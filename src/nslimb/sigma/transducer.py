@@ -127,7 +127,7 @@ class Transducer(Sigma):
         """How many label vectors give each of the weak labels [n, L]: exact integers of any size."""
         if weak is None:
             self._not_listed()
-        observed = self._check_observed(weak).reshape(-1, self.length)
+        observed = self._check_observed(weak).cpu().reshape(-1, self.length)
         counts = counting.count(self._emitting, observed.numpy().T)
         seen = self._observe(observed)
         chosen = counts[seen.last.numpy(), np.arange(len(observed))]
