@@ -1,11 +1,10 @@
 """Settings and fixtures shared by all tests."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
-from grids import ROOT, snakemake, tiny
+from grids import checkout, snakemake, tiny
 from hypothesis import Phase, settings
 
 # The tensors here are small: threads that wait for each other cost more than they save.
@@ -21,7 +20,6 @@ settings.load_profile("nslimb")
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small grid that ran from beginning to end, on a copy of the package that a test may edit."""
-    folder = tmp_path_factory.mktemp("grid")
-    shutil.copytree(ROOT / "src", folder / "src")
-    snakemake("--configfile", str(tiny(folder)), PYTHONPATH=str(folder / "src"))
+    folder = checkout(tmp_path_factory.mktemp("grid"))
+    snakemake("--configfile", str(tiny(folder)), folder=folder, root=folder)
     return folder

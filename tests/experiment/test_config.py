@@ -10,15 +10,17 @@ from typing import Any
 import pytest
 import yaml
 
-from nslimb.data.catalogue import SOURCES
+from nslimb.data import SOURCES
 from nslimb.errors import DataError, InvalidInput
-from nslimb.experiment import figures, names
-from nslimb.experiment.cells import Cell, cells, method_options, runs, sigma_of, table_runs, tables, timings
-from nslimb.experiment.config import read_config
-from nslimb.experiment.provenance import claim_results, code_digest, versions
+from nslimb.experiment.benchmarks import BENCHMARKS
+from nslimb.experiment.cells import Cell, cells, runs, table_names, table_runs, tables_of, timings, variant_of
+from nslimb.experiment.config import Config, read_config, read_file
+from nslimb.experiment.folder import claim_results
+from nslimb.experiment.gather import printed_name
+from nslimb.experiment.provenance import versions
 from nslimb.experiment.targets import cell_targets
 from nslimb.learning.methods import METHODS
-from nslimb.networks import NETWORKS
+from nslimb.sigma import Sigma
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "config").glob("*.yaml"))
@@ -30,16 +32,23 @@ def values(name: str = "quick") -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_configuration_file_is_valid(path: Path) -> None:
-    config = read_config(yaml.safe_load(path.read_text()))
+    config = read_file(path)
     assert list(runs(config))
     assert config.name == {"config": "paper"}.get(path.stem, path.stem)
+    assert config.base == path.parent
 
 
-def test_the_names_are_those_of_the_library() -> None:
-    assert tuple(SOURCES) == names.SOURCES
-    assert tuple(NETWORKS) == names.NETWORKS
-    assert METHODS == names.METHODS
-    assert tuple(figures.FIGURES) == names.FIGURES
+def test_what_is_registered_calls_itself_by_its_name() -> None:
+    """No list of names stands in a second place; the names in the paper's tables are the things' own."""
+    assert {name: BENCHMARKS.get(name).name for name in BENCHMARKS} == {name: name for name in BENCHMARKS}
+    assert {name: METHODS.get(name).printed for name in METHODS} == {
+        "sl": "SL",
+        "records": "RECORDS",
+        "ilp-emp": "ILP(EMP)",
+        "ilp-alg1": "ILP(ALG1)",
+        "ilp-gold": "ILP(GOLD)",
+        "supervised": "supervised (oracle)",
+    }
 
 
 def test_the_papers_grid_covers_every_printed_entry() -> None:
@@ -49,8 +58,8 @@ def test_the_papers_grid_covers_every_printed_entry() -> None:
     reference = pd.read_csv(ROOT / "reference" / "tables.csv", dtype=str)
     assert len(reference) == 345
     ours = {
-        (table, cell.benchmark.upper(), cell.M, cell.rho, names.PRINTED[method])
-        for table in names.TABLE_CELLS
+        (table, cell.benchmark.upper(), cell.M, cell.rho, printed_name(config, cell.benchmark, method))
+        for table in tables_of(config)
         for cell, method in table_runs(config, table)
     }
     printed = set(reference[["table", "benchmark", "M", "rho", "training"]].itertuples(index=False, name=None))
@@ -60,9 +69,19 @@ def test_the_papers_grid_covers_every_printed_entry() -> None:
 
 def test_the_quick_grid_uses_every_method_and_embedded_data_only() -> None:
     config = read_config(values())
-    assert {method for _, method in runs(config)} == set(names.METHODS)
+    assert {method for _, method in runs(config)} == set(METHODS)
     assert all(SOURCES[benchmark.source].embedded for benchmark in config.benchmarks.values())
-    assert set(tables(config)) == set(names.TABLES)
+    assert set(table_names(config)) == {"max", "max_full", "sum", "hwf", "smallest_parent", "runtime"}
+
+
+def test_without_a_list_every_benchmark_has_its_tables() -> None:
+    own = {key: value for key, value in values().items() if key != "tables"}
+    own["benchmarks"]["lower"] = {**own["benchmarks"]["max"], "sigma": "max", "rho": [0, 7]}
+    config = read_config(own)
+    assert set(table_names(config)) == {"max", "max_full", "sum", "hwf", "smallest_parent", "lower"}
+    assert {cell.benchmark for cell, _ in table_runs(config, "lower")} == {"lower"}
+    assert {cell.rho for cell, _ in table_runs(config, "lower")} == {"0", "7"}
+    assert {cell.rho for cell, _ in table_runs(config, "max")} == {"0", "50"}
 
 
 def test_swept_values_stay_text() -> None:
@@ -84,21 +103,24 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (changed("epochs", value=3), r"epochs: unknown key; the keys here are benchmarks, data, .*validation"),
+        (changed("epochs", value=3), r"epochs: unknown key; the keys here are .*benchmarks, data, .*validation"),
         (
             changed("training", "epoch", value=3),
-            r"training.epoch: unknown key; the keys here are batch_size, device, epochs",
+            r"training.epoch: unknown key; the keys here are batch_size, compile, device, epochs",
         ),
-        (changed("benchmarks", "max", "m", value=[3]), r"benchmarks.max.m: unknown key; the keys here are M, methods"),
+        (
+            changed("benchmarks", "max", "m", value=[3]),
+            r"benchmarks.max.m: unknown key; the keys here are M, classes, methods",
+        ),
         (
             changed("benchmarks", "min", value=values()["benchmarks"]["max"]),
-            r"benchmarks.min.*'max', 'sum', 'hwf' or 'smallest_parent'",
+            r"benchmarks.min: benchmark: expected one of max, sum, hwf, smallest_parent, or a key sigma .*, got 'min'",
         ),
         (
             changed("benchmarks", "max", "methods", value=["sl", "adam"]),
-            r"methods.1: Input should be 'sl', 'records'.*got 'adam'",
+            r"benchmarks.max: method: expected one of sl, records, .*or your own as path/to/file.py:object.*got 'adam'",
         ),
-        (changed("benchmarks", "hwf", "M", value=[4]), r"benchmarks.hwf.M: expected odd integers .*, got 4"),
+        (changed("benchmarks", "hwf", "M", value=[4]), r"benchmarks.hwf: M: expected odd integers .*, got 4"),
         (
             changed("benchmarks", "max", "rho", value=[-5]),
             r"benchmarks.max.rho: expected 0 .* or numbers of at least 1, got -5",
@@ -109,7 +131,7 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
         (changed("seeds", value=[]), r"seeds: .*at least 1"),
         (changed("training", "epochs", value=0), r"training.epochs: .*greater than or equal to 1, got 0"),
         (changed("protocol", value="fast"), r"protocol: Input should be 'paper' or 'exact', got 'fast'"),
-        (changed("tables", value=["min"]), r"tables.0: Input should be 'max', 'max_full'"),
+        (changed("tables", value=["min"]), r"tables: expected one of max, max_full, sum, .*got 'min'"),
     ],
 )
 def test_bad_configurations_are_refused_with_the_place(config: dict[str, Any], message: str) -> None:
@@ -117,27 +139,39 @@ def test_bad_configurations_are_refused_with_the_place(config: dict[str, Any], m
         read_config(config)
 
 
+def settings_of(config: Config, benchmark: str, method: str) -> dict[str, Any]:
+    return config.method_settings(benchmark, variant_of(config, benchmark, method))
+
+
 def test_protocols_differ_in_proofs_and_loss() -> None:
     paper, exact = read_config(values("config")), read_config(values("exact"))
-    assert method_options(paper, "max")["proofs"] == 1
-    assert method_options(paper, "smallest_parent")["proofs"] is None
-    assert method_options(paper, "max")["form"] == "bce"
-    assert method_options(exact, "max") == {
-        **method_options(exact, "hwf"),
+    assert settings_of(paper, "max", "ilp-alg1")["proofs"] == 1
+    assert settings_of(paper, "smallest_parent", "ilp-alg1")["proofs"] is None
+    assert settings_of(paper, "max", "sl")["form"] == "bce"
+    assert settings_of(paper, "max", "ilp-alg1")["encoding"] == "paper"
+    assert settings_of(paper, "max", "ilp-emp")["pre_epochs"] == 20
+    assert settings_of(exact, "max", "ilp-emp") == {
+        **settings_of(exact, "hwf", "ilp-emp"),
         "proofs": None,
         "form": "nll",
         "encoding": "hull",
     }
 
 
+def sigma_of(config: Config, benchmark: str, arity: int) -> Sigma:
+    return config.benchmarks[benchmark].problem(benchmark).build(arity, config.base)
+
+
 def test_sigmas_of_the_grid() -> None:
     config = read_config(values())
-    assert sigma_of(config, "max", "3").name == "maximum"
-    assert sigma_of(config, "hwf", "3").options == {"precedence": False}
-    digits = sigma_of(config, "smallest_parent", "2")
+    assert sigma_of(config, "max", 3).name == "maximum"
+    assert sigma_of(config, "hwf", 3).options == {"precedence": False}
+    digits = sigma_of(config, "smallest_parent", 2)
     assert digits.class_names == tuple("0123456789")
     assert digits.weak_labels[digits.apply([7, 8])] == "many"
-    assert sigma_of(read_config(values("config")), "smallest_parent", "2").num_classes == 10
+    assert sigma_of(read_config(values("config")), "smallest_parent", 2).num_classes == 10
+    first = read_config(changed("benchmarks", "hwf", "sigma", value={"hwf": {"precedence": True}}))
+    assert sigma_of(first, "hwf", 3).options == {"precedence": True}
 
 
 def test_cells_outside_the_grid_are_refused() -> None:
@@ -164,22 +198,6 @@ def test_a_results_folder_belongs_to_one_grid(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot be written"):
         claim_results(read_config({**values(), "results": str(tmp_path / "file" / "results")}))
-
-
-def test_digests_follow_the_code_they_stand_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shutil
-
-    from nslimb.experiment import provenance
-
-    package = tmp_path / "nslimb"
-    shutil.copytree(ROOT / "src" / "nslimb", package, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(provenance, "_PACKAGE", package)
-    before = {step: code_digest(step) for step in provenance.PARTS}
-    (package / "learning" / "loop.py").write_text((package / "learning" / "loop.py").read_text() + "\n# a comment\n")
-    after = {step: code_digest(step) for step in provenance.PARTS}
-    assert {step for step in before if before[step] != after[step]} == {"train", "adjust"}
-    (package / "cli" / "__init__.py").write_text("")
-    assert {step: code_digest(step) for step in provenance.PARTS} == after
 
 
 def test_versions_are_recorded() -> None:

@@ -1,4 +1,4 @@
-"""Requests to a cluster cover what was measured, and grow with what makes a job longer."""
+"""Requests to a cluster: what the costs of a job add up to, with room, growing with what makes a job longer."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import yaml
 
 from nslimb.experiment.cells import runs
 from nslimb.experiment.config import Config, read_config
-from nslimb.experiment.demands import COSTS, adjust_demand, train_demand
-from nslimb.experiment.names import NETWORKS
+from nslimb.experiment.demands import COSTS, adjust_demand, train_demand, training_seconds
+from nslimb.learning.methods import METHODS
+from nslimb.networks import NETWORKS
 
 CONFIGS = Path(__file__).resolve().parents[2] / "config"
 
@@ -39,20 +40,54 @@ def test_every_run_of_every_grid_has_a_request_within_a_day(name: str) -> None:
         assert 5 < adjust.runtime < 60
 
 
-# The longest job of each benchmark in the quick grid on two busy cores (benchmarks/**/*.tsv).
+# Milliseconds of LeNet an image (training, evaluation) and of the program a label, as `demands` has them.
+LENET, PROGRAM = (0.4, 0.2), 1.0
+
+
 @pytest.mark.parametrize(
-    ("benchmark", "arity", "method", "seconds", "megabytes"),
+    ("benchmark", "arity", "method", "epochs", "labels", "in_program"),
     [
-        ("max", "3", "ilp-emp", 183, 422),
-        ("sum", "5", "ilp-alg1", 67, 392),
-        ("hwf", "3", "ilp-emp", 192, 495),
-        ("smallest_parent", "2", "ilp-alg1", 51, 389),
+        ("max", "3", "sl", 32, 1500 * 3, 0),
+        ("max", "3", "ilp-emp", 32 + 4, 1500 * 3, 1500 * 3),  # the pre-estimation counts
+        ("sum", "5", "ilp-alg1", 32, 800 * 5, 800 * 5),
     ],
 )
-def test_measured_jobs_fit_with_room(benchmark: str, arity: str, method: str, seconds: int, megabytes: int) -> None:
-    asked = train_demand(config_of("quick"), benchmark, arity, method)
-    assert asked.runtime * 60 > 3 * seconds
-    assert asked.mem_mb > 1.5 * megabytes
+def test_a_request_is_the_sum_of_its_parts_with_room(
+    benchmark: str, arity: str, method: str, epochs: int, labels: int, in_program: int
+) -> None:
+    """Every epoch trains on all labels and evaluates 10,000 test images and the 256 validation tuples at most."""
+    config = config_of("quick")
+    evaluated = 10_000 + 256 * int(arity)
+    network = epochs * (labels * LENET[0] + evaluated * LENET[1]) / 1000
+    program = epochs * in_program * PROGRAM / 1000
+    assert training_seconds(config, benchmark, arity, method, gpu=False) == pytest.approx((network, program))
+    asked = train_demand(config, benchmark, arity, method)
+    assert 60 * asked.runtime >= 4 * (network + program)  # a core may be slower than the one that was measured
+    assert 60 * asked.runtime <= 4 * (network + program) + 6 * 60  # the start, and a minute of rounding
+    assert asked.mem_mb >= 1.5 * COSTS["lenet"].peak_mb
+
+
+def test_a_gpu_shortens_the_network_and_not_the_program() -> None:
+    config = config_of("quick")
+    on_core = training_seconds(config, "sum", "5", "ilp-alg1", gpu=False)
+    on_gpu = training_seconds(config, "sum", "5", "ilp-alg1", gpu=True)
+    assert on_gpu[0] < on_core[0]
+    assert on_gpu[1] == on_core[1]
+
+
+def test_a_network_or_a_method_of_ones_own_has_a_request_too(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from nslimb.learning import Method\n"
+        "from nslimb.networks import lenet as net\n"
+        "class Mine(Method):\n    milliseconds_per_label = 7.0\n"
+    )
+    values = yaml.safe_load((CONFIGS / "quick.yaml").read_text())
+    values["benchmarks"]["max"].update(network="mine.py:net", methods=["sl", "mine.py:Mine"])
+    config = read_config(values, tmp_path)
+    plain, slow = (train_demand(config, "max", "3", name) for name in ("sl", "Mine"))
+    assert slow.runtime > plain.runtime
+    assert slow.mem_mb == plain.mem_mb > 0
+    assert METHODS.get("sl").milliseconds_per_label == 0
 
 
 def test_requests_grow_with_epochs_arity_method_and_attempt() -> None:

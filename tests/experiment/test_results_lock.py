@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from nslimb.errors import DataError
-from nslimb.experiment import provenance
-from nslimb.experiment.provenance import hold_results
+from nslimb.experiment import folder
+from nslimb.experiment.folder import hold_results
 
 
 @pytest.fixture
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     held: list[Any] = []
-    monkeypatch.setattr(provenance, "_HELD", held)
+    monkeypatch.setattr(folder, "_HELD", held)
     yield SimpleNamespace(results=tmp_path)
     for stream in held:
         stream.close()

@@ -8,22 +8,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from test_config import values
+from fabricated import write_run
+from test_config import sigma_of, values
 from typer.testing import CliRunner
 
 from nslimb.cli import app
 from nslimb.errors import DataError
-from nslimb.experiment.cells import order_runs, robustness_runs, run_path, sigma_of
 from nslimb.experiment.config import Config, read_config
-from nslimb.experiment.provenance import run_mark
 from nslimb.experiment.studies import STUDIES
-from nslimb.files import write_sealed
 from nslimb.theory import class_risk_bounds
 
 
 @pytest.fixture(scope="module")
 def bounds() -> pd.DataFrame:
-    return STUDIES["risk_bounds"].compute(None)
+    return STUDIES.get("risk_bounds").compute(None)
 
 
 def test_figure_two_has_both_cases_and_known_values(bounds: pd.DataFrame) -> None:
@@ -35,12 +33,12 @@ def test_figure_two_has_both_cases_and_known_values(bounds: pd.DataFrame) -> Non
     # Class 0 is seen only in pairs whose maximum is 0: one in a hundred.
     of_zero = uniform[uniform["class"] == 0].set_index("partial_risk")["certified"]
     assert (of_zero[of_zero.index > 0.01] == 1).all()
-    figure = STUDIES["risk_bounds"].draw(bounds)
+    figure = STUDIES.get("risk_bounds").draw(bounds)
     assert [len(axis.lines) for axis in figure.axes] == [10, 10]
 
 
 def test_the_counterexample_has_twins_of_equal_height() -> None:
-    frame = STUDIES["counterexample"].compute(None)
+    frame = STUDIES.get("counterexample").compute(None)
     curve = frame[frame["kind"] == "curve"]
     t = curve["t"].to_numpy()
     exact = t**4 + 6 * t**2 * (1 - t) ** 2 + 4 * t * (1 - t) ** 3
@@ -48,17 +46,13 @@ def test_the_counterexample_has_twins_of_equal_height() -> None:
     for _, pair in frame[frame["kind"] != "curve"].groupby("kind"):
         assert pair["t"].nunique() >= 2
         assert np.ptp(pair["weak_ratio"]) < 1e-3  # read off the curve
-    assert len(STUDIES["counterexample"].draw(frame).axes) == 1
+    assert len(STUDIES.get("counterexample").draw(frame).axes) == 1
 
 
 def finished(config: Config, accuracy: Any) -> None:
     """Runs as the workflow leaves them, with class accuracies of the test's choice."""
-    ratios = np.full(10, 0.1).tolist()
-    for cell, method in order_runs(config):
-        entry = {"class_accuracy": list(accuracy), "accuracy": 0.5}
-        content = {"adjustments": {"none": entry}, "ratios": {"true": ratios, "estimated": ratios}}
-        content["mark"] = run_mark(config, cell.benchmark)
-        write_sealed(config.results / run_path(cell, method) / "metrics.json", content)
+    for cell, method in STUDIES.get("order").needs(config):
+        write_run(config, cell, method, 0.5, accuracy)
 
 
 def small(results: Path) -> Config:
@@ -70,19 +64,19 @@ def small(results: Path) -> Config:
 @pytest.mark.parametrize(("sign", "expected"), [(-1, 1.0), (1, -1.0)])
 def test_the_order_study_tells_agreement_from_its_opposite(tmp_path: Path, sign: int, expected: float) -> None:
     config = small(tmp_path)
-    phi = class_risk_bounds(sigma_of(config, "max", "3"), np.full(10, 0.1), 0.01, certify=False).upper
+    phi = class_risk_bounds(sigma_of(config, "max", 3), np.full(10, 0.1), 0.01, certify=False).upper
     finished(config, 0.5 + sign * phi / 2)
-    frame = STUDIES["order"].compute(config)
+    frame = STUDIES.get("order").compute(config)
     assert frame["spearman"].tolist() == pytest.approx([expected] * len(frame))
     assert set(frame["method"]) == {"sl", "ilp-alg1"}
-    assert f"rank correlation {expected:.2f}" in STUDIES["order"].draw(frame).axes[0].get_title()
+    assert f"rank correlation {expected:.2f}" in STUDIES.get("order").draw(frame).axes[0].get_title()
 
 
 def test_studies_of_models_say_what_they_need(tmp_path: Path) -> None:
     config = small(tmp_path)
     with pytest.raises(DataError, match=r"order: no run .* has finished yet"):
-        STUDIES["order"].compute(config)
-    assert robustness_runs(config)[0][1] == "sl"
+        STUDIES.get("order").compute(config)
+    assert STUDIES.get("carot_robustness").needs(config)[0][1] == "sl"
     for name in ("order", "carot_robustness"):
         done = CliRunner().invoke(app, ["study", name, "--out", str(tmp_path)])
         assert done.exit_code == 2
