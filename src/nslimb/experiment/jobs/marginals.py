@@ -11,7 +11,8 @@ from nslimb.data.samples import load_samples
 from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of
 from nslimb.experiment.runs.base import write_schema
 from nslimb.experiment.runs.marginals import Marginals
-from nslimb.marginals.estimate import AdamOptions, NotIdentified, estimate_marginal
+from nslimb.marginals.adam import AdamOptions
+from nslimb.marginals.estimate import NotIdentified, estimate_marginal
 
 
 def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -> None:
