@@ -171,7 +171,10 @@ def test_parts_that_read_in_another_order_give_such_a_sigma() -> None:
         ((), "sigmas: expected at least one Sigma to combine, got none"),
         ((maximum(2), max), "sigma: expected a Sigma"),
         ((maximum(2), maximum(3)), "sigmas: expected the same arity for all parts, got 2 and, in part 2, 3"),
-        ((maximum(2), total(2), total(2, 5)), "the same num_classes for all parts, got 10 and, in part 3, 5"),
+        (
+            (maximum(2), total(2), total(2, 5)),
+            "the same number of classes for all parts, got 10 classes and, in part 3, 5",
+        ),
         ((BACKWARDS, total(3, 4)), r"the same order for all parts, got \(2, 1, 0\) and, in part 2, None"),
         ((nslimb.sigma.addition(1), maximum(2)), r"sigma: expected a sigma whose weak labels are listed.*listed\("),
         (

@@ -28,6 +28,7 @@ from nslimb.sigma.positions import read_positions
 from nslimb.sigma.tracing import compile_expression
 
 if TYPE_CHECKING:
+    from nslimb.sigma.candidates import Candidates
     from nslimb.sigma.transducer import Transducer
 
 
@@ -44,6 +45,7 @@ class Observed(NamedTuple):
     last: Tensor  # [B], the state of the last layer
     symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
     possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
+    roots: Tensor | None = None  # [B], the state of the first layer (families)
 
 
 class Sigma:
@@ -61,6 +63,7 @@ class Sigma:
     [[0, 1], [1, 0], [1, 1]]
     """
 
+    is_family = False  # whether samples have sigmas of their own (nslimb.sigma.family)
     _weak_dims = 0  # axes of one weak label
 
     def __init__(
@@ -210,6 +213,26 @@ class Sigma:
         positions = read_positions([2] * size, order)
         diagram = compile_expression(formula.holds, positions, check_count("max_states", max_states))
         return cls(diagram, "dimacs")
+
+    @staticmethod
+    def from_candidates(
+        candidates: Iterable[Any], num_classes: int, class_names: Sequence[str] | None = None
+    ) -> Candidates:
+        """Label vectors listed for each sample, one of which is right: the paper's (x, {sigma_i}).
+
+        A family with a member for each distinct list, which is True on the list and False elsewhere. ``encode`` takes
+        such lists too, so that the weak labels are ``sigma.encode(candidates)``. Label vectors of one list are equally
+        long; lists of different samples may differ in that (:func:`nslimb.sigma.family`).
+
+        >>> candidates = [[(0, 1), (1, 0)], [(2, 2)], [(1, 0), (0, 1)]]
+        >>> sigma = Sigma.from_candidates(candidates, num_classes=3)
+        >>> weak = sigma.encode(candidates)
+        >>> weak, sigma.preimage(int(weak[2])).tolist()
+        (tensor([1, 3, 1]), [[0, 1], [1, 0]])
+        """
+        from nslimb.sigma.candidates import compile_candidates
+
+        return compile_candidates(candidates, num_classes, class_names)
 
     @property
     def diagram(self) -> Diagram:
@@ -371,7 +394,7 @@ class Sigma:
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
             return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
-        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols)
+        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols, observed.roots)
         return _where_possible(log_probs.gather(1, observed.last.unsqueeze(1)).squeeze(1), observed.possible)
 
     def log_valid(self, log_scores: Tensor) -> Tensor:
@@ -416,11 +439,15 @@ class Sigma:
         return passes.log_total(values, dim=1).t()
 
     @staticmethod
-    def check(value: Any) -> Sigma:
-        """``value`` if it is a Sigma: what functions that take one call first."""
+    def check(value: Any, families: bool = False) -> Sigma:
+        """``value`` if it is a Sigma, and no family unless these are welcome: called first by all that take one."""
         if not isinstance(value, Sigma):
             given = f"an object of type {type(value).__name__}"
             raise InvalidInput("sigma", "a Sigma (nslimb.sigma.maximum, Sigma.from_function, ...)", given)
+        if value.is_family and not families:
+            raise InvalidInput(
+                "sigma", "one sigma for all samples", f"{value!r}; sigma.member(name) is one of its members"
+            )
         return value
 
     def _plan(self, device: torch.device) -> tuple[LayerPlan, ...]:
@@ -435,7 +462,7 @@ class Sigma:
 
     def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> tuple[Tensor, list[Tensor]]:
         """Log-probabilities [B, k'] of the best label vectors of each sample's weak label, and pointers to them."""
-        values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols)
+        values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols, observed.roots)
         chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
         return _where_possible(chosen, observed.possible), pointers
 
