@@ -26,6 +26,7 @@ from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
 from nslimb.sigma.positions import read_positions
 from nslimb.sigma.tracing import compile_expression
+from nslimb.sigma.values import check_class_names, decode_listed, encode_listed
 
 if TYPE_CHECKING:
     from nslimb.sigma.candidates import Candidates
@@ -78,7 +79,7 @@ class Sigma:
         self.name = name
         self.options = dict(options or {})
         self.program = program  # writes sigma down for the engine "scallop"
-        self.class_names = _check_class_names(class_names, diagram.num_classes)
+        self.class_names = check_class_names(class_names, diagram.num_classes)
         self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -293,16 +294,7 @@ class Sigma:
         >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
         tensor([1, 0])
         """
-        index = {label: i for i, label in enumerate(self.weak_labels)}
-        shown = ", ".join(map(repr, self.weak_labels[:10])) + (", ..." if len(self.weak_labels) > 10 else "")
-        expected = f"a sequence of weak labels of sigma ({shown})"
-        try:
-            listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else list(values)
-            return torch.tensor([index[value] for value in listed], dtype=torch.int64)
-        except KeyError as error:
-            raise InvalidInput("values", expected, repr(error.args[0])) from None
-        except TypeError:  # not a sequence, or one of sequences
-            raise InvalidInput("values", expected, repr(values)) from None
+        return encode_listed(values, self.weak_labels)
 
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels given by index: the inverse of :meth:`encode`; None for -1, which is invalid.
@@ -311,13 +303,7 @@ class Sigma:
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
         ['odd', 'even']
         """
-        size = len(self.weak_labels)
-        expected = f"indices into sigma.weak_labels (0 to {size - 1}), or -1 for none"
-        given = as_integers("indices", indices, expected)
-        if given.dim() != 1:
-            raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
-        check_range("indices", given, size, expected, least=DEAD)
-        return [None if index == DEAD else self.weak_labels[index] for index in given.tolist()]
+        return decode_listed(indices, self.weak_labels)
 
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
@@ -507,15 +493,3 @@ def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:
     if possible is None:
         return values
     return values.where(possible.view(-1, *(1,) * (values.dim() - 1)), float("-inf"))
-
-
-def _check_class_names(names: Any, num_classes: int) -> tuple[str, ...]:
-    """What the classes are called: their numbers where no names are given."""
-    if names is None:
-        return tuple(map(str, range(num_classes)))
-    expected = f"{num_classes} distinct names, one for each class"
-    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput("class_names", expected, repr(names))
-    if len(set(names)) != num_classes or len(names) != num_classes:
-        raise InvalidInput("class_names", expected, f"{len(names)}: {', '.join(names)}")
-    return tuple(names)

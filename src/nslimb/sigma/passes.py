@@ -85,7 +85,7 @@ def log_total(values: Tensor, dim: int) -> Tensor:
     """log-sum-exp along an axis, whose gradient is 0 where all values are -inf."""
     # Not -inf, from which -inf cannot be subtracted.
     peak = values.detach().amax(dim=dim, keepdim=True).clamp_min(torch.finfo(values.dtype).min)
-    mass = (values - peak).exp().sum(dim=dim)
+    mass = ((values - peak) * _LOG2_E).exp2().sum(dim=dim)  # exp is slow where it underflows (see _LogSum)
     reached = mass > 0
     return mass.where(reached, 1.0).log().where(reached, _NEG_INF) + peak.squeeze(dim)
 
@@ -146,6 +146,9 @@ class _LogSum(torch.autograd.Function):
         saved = []
         for layer in layers:
             table = _edge_scores(layer, alpha, scores[layer.position], observed)
+            if layer.one_each:
+                alpha = table.index_select(0, layer.groups[0].view(-1))
+                continue
             alphas = []
             for group in layer.groups:
                 incoming = _incoming(group, table)
@@ -170,17 +173,26 @@ class _LogSum(torch.autograd.Function):
         flow = grad.t()
         layer: LayerPlan
         for layer in reversed(ctx.layers):
-            parts = []
-            for part in reversed(_in_group_order(layer, flow)):
-                total, weight = saved.pop(), saved.pop()
-                # The total is at least 1, the peak's own weight, unless no path arrives at all.
-                per_weight = part / total.clamp_min(1.0)
-                parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
-            by_cell = parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
+            # Where one edge leads to each state, those that no path reaches get no flow from the layer that follows.
+            by_cell = flow if layer.one_each else _shared_out(layer, flow, saved)
             by_edge = by_cell.index_select(0, layer.cells).view(layer.states, layer.live, -1)
-            gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
+            if layer.live == ctx.shape[1]:
+                torch.sum(by_edge, dim=0, out=gradient[layer.position])
+            else:
+                gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
             flow = by_edge.sum(dim=1)
         return gradient.permute(2, 0, 1), None, None, None
+
+
+def _shared_out(layer: LayerPlan, flow: Tensor, saved: list[Tensor]) -> Tensor:
+    """What arrives at the states [following, B], shared out among their cells by weight; takes both off ``saved``."""
+    parts = []
+    for part in reversed(_in_group_order(layer, flow)):
+        total, weight = saved.pop(), saved.pop()
+        # The total is at least 1, the peak's own weight, unless no path arrives at all.
+        per_weight = part / total.clamp_min(1.0)
+        parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
+    return parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
 
 
 class _KBest(torch.autograd.Function):
