@@ -33,13 +33,9 @@ class Sot(Pseudolabelling):
     settings: SotSettings
 
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
-        ratios = self.ratios
-        chosen = {
-            "eta": self.settings.eta,
-            "tau": self.settings.tau,
-            "pooled": ratios is not None and ratios.dim() == 1,
-        }
-        return soft_pseudolabels(log_scores, weak, self.sigma, ratios, **chosen).q
+        ratios, (eta, tau) = self.ratios, (self.settings.eta, self.settings.tau)
+        pooled = ratios is not None and ratios.dim() == 1
+        return soft_pseudolabels(log_scores, weak, self.sigma, ratios, eta=eta, tau=tau, pooled=pooled).q
 
 
 class SotEmp(WindowRatios, Sot):
