@@ -9,11 +9,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import yaml
 from measure import Claim, report
 
+from nslimb.experiment.runs.base import write_schema
+from nslimb.experiment.runs.metrics import Metrics, RatioError
+from nslimb.experiment.runs.run import RunFile
 from nslimb.experiment.tracking import client, mirror, tracking_uri
-from nslimb.files import write_sealed, write_text
+from nslimb.learning.history import Epoch, write_history
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS, EPOCHS = 1000, 100
@@ -34,18 +36,8 @@ def tracking(folder: Path) -> Claim:
     """Runs as the workflow leaves them, into a fresh SQLite store, one after the other."""
     os.environ.pop("MLFLOW_TRACKING_URI", None)
     paths = [f"benchmark=max/M=3/rho=0/seed={seed}/train=sl" for seed in range(RUNS)]
-    entry = dict.fromkeys(("accuracy", "macro_recall", "worst_class", "geometric_mean"), 0.5)
-    metrics = {"adjustments": dict.fromkeys(("none", "la", "carot"), entry), "ratios": {"total_variation": 0.1}}
-    columns = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds", "lp_seconds")
-    history = ",".join(["epoch", *columns]) + "\n"
-    history += "".join(f"{epoch}," + ",".join(["0.5"] * len(columns)) + "\n" for epoch in range(1, EPOCHS + 1))
-    described = {"method": "sl", "oracle": False, "protocol": "exact", "grid": "load", "code": "a", "commit": "b"}
-    described |= {"source": {"name": "mnist5k"}, "settings": {"epochs": EPOCHS, "network": "lenet"}}
     for seed, path in enumerate(paths):
-        cell = {"benchmark": "max", "M": "3", "rho": "0", "seed": str(seed)}
-        write_text(folder / path / "run.yaml", yaml.safe_dump({**described, "cell": cell}))
-        write_text(folder / path / "history.csv", history)
-        write_sealed(folder / path / "metrics.json", metrics)
+        _write(folder / path, {"benchmark": "max", "M": "3", "rho": "0", "seed": str(seed)})
     store = client(tracking_uri(folder))
     began = time.perf_counter()
     for path in paths:
@@ -53,6 +45,25 @@ def tracking(folder: Path) -> Claim:
     taken = time.perf_counter() - began
     detail = f"{RUNS} runs of {EPOCHS} epochs, one process, SQLite"
     return Claim("seconds to mirror into MLflow", taken, 120.0, detail)
+
+
+def _write(folder: Path, cell: dict[str, str]) -> None:
+    """A run as the workflow leaves it."""
+    entry = dict.fromkeys(("accuracy", "macro_recall", "worst_class", "geometric_mean"), 0.5)
+    ratios = RatioError(total_variation=0.1, kullback_leibler=0.1, estimated=[0.1] * 10, true=[0.1] * 10)
+    adjusted = dict.fromkeys(("none", "la", "carot"), entry)
+    metrics = Metrics(source="mnist5k", adjustments=adjusted, ratios=ratios, settings="a", code={}, seconds=1.0)
+    recipe = {"network": "lenet", "training": {"epochs": EPOCHS}, "method": {"settings": {}}, "code": "a"}
+    run = RunFile(
+        **{"cell": cell, "method": "sl", "printed": "SL", "oracle": False, "protocol": "exact", "grid": "load"},
+        **{"source": {"name": "mnist5k"}, "recipe": recipe, "device": "cpu", "versions": {}, "environment": {}},
+        **{"commit": "b", "seconds": {}},
+    )
+    shares = dict.fromkeys(("train_weak_accuracy", "validation_weak_accuracy", "test_accuracy"), 0.5)
+    epochs = [Epoch(epoch, "training", loss=0.5, **shares) for epoch in range(1, EPOCHS + 1)]
+    write_schema(folder / "run.yaml", run)
+    write_schema(folder / "metrics.json", metrics)
+    write_history(folder / "history.csv", epochs)
 
 
 def main() -> None:

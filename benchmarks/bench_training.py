@@ -10,8 +10,7 @@ from measure import Claim, report
 
 import nslimb
 from nslimb.data import draw_samples, load
-from nslimb.learning.loop import Settings, train
-from nslimb.learning.methods import make_method
+from nslimb.learning import Settings, make_method, train
 
 EPOCHS = 5
 
@@ -28,7 +27,7 @@ def epoch_seconds(folder: Path, arity: int) -> dict[str, float]:
             done = train(
                 source.images, samples, sigma, method, Settings(epochs=EPOCHS), folder / f"{name}-{arity}-{turn}"
             )
-            times.setdefault(name, []).extend(row["seconds"] for row in done.history)
+            times.setdefault(name, []).extend(row.seconds for row in done.history)
     return {name: float(np.median(values)) for name, values in times.items()}
 
 

@@ -18,8 +18,7 @@ from rich.table import Table
 
 import nslimb
 from nslimb.data import draw_samples, load
-from nslimb.learning.loop import Settings, predict, train
-from nslimb.learning.methods import make_method
+from nslimb.learning import Settings, make_method, predict, train
 from nslimb.metrics import evaluate
 
 matplotlib.use("Agg")

@@ -41,7 +41,7 @@ def tiny(folder: Path, **changes: Any) -> Path:
 
 def checkout(folder: Path) -> Path:
     """A copy of the package and of the workflow that a test may edit; the copy finds its own files."""
-    for name in ("src", "workflow", "reference", "config"):
+    for name in ("src", "workflow", "profiles", "reference", "config"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("Snakefile", "environment.yml"):
         shutil.copy(ROOT / name, folder)

@@ -13,8 +13,7 @@ import torch
 import nslimb
 from nslimb.data import ImageSource, draw_samples, fetch
 from nslimb.errors import DataError
-from nslimb.learning.loop import Settings, predict, train
-from nslimb.learning.methods import make_method
+from nslimb.learning import Settings, make_method, predict, train
 from nslimb.metrics import evaluate
 
 pytestmark = pytest.mark.slow
@@ -43,7 +42,8 @@ def result(
 ) -> dict[str, Any]:
     """Test metrics of a run of 30 epochs."""
     samples, gold = draw_samples(source, sigma, seed=seed, **options)
-    made = make_method(method, sigma, proofs=proofs, gold_labels=gold.train)
+    chosen = {} if proofs is None else {"proofs": proofs}
+    made = make_method(method, sigma, gold_labels=gold.train, **chosen)
     trained = train(source.images, samples, sigma, made, Settings(epochs=30, seed=seed), folder)
     scores = predict(trained.network, trained.method, torch.from_numpy(source.images), samples.test)
     return evaluate(scores.exp().numpy(), gold.test, gold.ratios)
@@ -99,6 +99,6 @@ def test_smallest_parent_improves_over_chance_within_five_epochs(folder: Path) -
     shares = np.bincount(samples.validation_weak) / len(samples.validation_weak)
     chance = (shares**2).sum()  # a weak label drawn as often as it occurs
     first, last = trained.history[0], trained.history[-1]
-    assert last["validation_weak_accuracy"] > chance + 0.05
-    assert last["train_weak_accuracy"] > first["train_weak_accuracy"]
-    assert last["loss"] < first["loss"]
+    assert last.validation_weak_accuracy > chance + 0.05
+    assert last.train_weak_accuracy > first.train_weak_accuracy
+    assert last.loss < first.loss

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
+from fabricated import epochs_of, metrics_of, run_file
 
 from nslimb.errors import DataError
+from nslimb.experiment.runs.base import write_schema
 from nslimb.experiment.tracking import client, mirror, mirror_cell, tracking_uri
-from nslimb.files import write_sealed
+from nslimb.learning.history import write_history
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PATH = "benchmark=max/M=3/rho=0/seed=1/train=sl"
@@ -27,23 +28,9 @@ PATH = "benchmark=max/M=3/rho=0/seed=1/train=sl"
 
 def make_run(folder: Path, accuracy: float = 0.5) -> None:
     """A run's folder as the workflow leaves it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    described = {
-        "cell": {"benchmark": "max", "M": "3", "rho": "0", "seed": "1"},
-        "method": "sl",
-        "oracle": False,
-        "protocol": "exact",
-        "grid": "quick",
-        "source": {"name": "mnist5k"},
-        "settings": {"epochs": 2, "network": "lenet"},
-        "code": "abc",
-        "commit": "def",
-    }
-    (folder / "run.yaml").write_text(yaml.safe_dump(described))
-    entry = {"accuracy": accuracy, "class_accuracy": [1.0, 0.0], "tau": None}
-    content = {"adjustments": {"none": entry, "la": entry}, "ratios": {"total_variation": 0.1}}
-    write_sealed(folder / "metrics.json", content)
-    (folder / "history.csv").write_text("epoch,loss,test_accuracy\n1,2.0,\n2,1.0,0.5\n")
+    write_schema(folder / "run.yaml", run_file())
+    write_schema(folder / "metrics.json", metrics_of(accuracy, adjustments=("none", "la")))
+    write_history(folder / "history.csv", epochs_of(2, look_every=2))
 
 
 CODE = """
@@ -78,9 +65,12 @@ def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, mon
     assert found.data.metrics["none.accuracy"] == 0.5
     assert found.data.metrics["epoch.loss"] == 1.0
     assert found.data.params["network"] == "lenet"
+    assert (found.data.params["epochs"], found.data.params["gamma"]) == ("2", "0.5")  # of training, of the method
     assert found.data.tags["cell.rho"] == "0"
     history = client(uri).get_metric_history(found.info.run_id, "epoch.loss")
     assert [(point.step, point.value) for point in history] == [(1, 2.0), (2, 1.0)]
+    looks = client(uri).get_metric_history(found.info.run_id, "epoch.test_accuracy")
+    assert [(point.step, point.value) for point in looks] == [(2, 0.4)]  # not looked at in epoch 1
     assert sorted(item.path for item in client(uri).list_artifacts(found.info.run_id)) == [
         "history.csv",
         "metrics.json",
@@ -180,6 +170,9 @@ def test_a_real_server_that_goes_away_and_comes_back(tmp_path: Path, monkeypatch
         done = mirror_cell(uri, "max_full", cell, ["sl", "records"], tmp_path)
         assert done == {PATH: "unchanged", other: "created"}
         found = {run.info.run_name: run for run in runs_of(uri)}
-        assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {PATH: 0.5, other: 0.25}
+        assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {
+            PATH: pytest.approx(0.51),
+            other: pytest.approx(0.26),
+        }
         listed = client(uri).list_artifacts(found[PATH].info.run_id)
         assert [item.path for item in listed] == ["history.csv", "metrics.json", "run.yaml"]

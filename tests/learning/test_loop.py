@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,16 @@ from nslimb.data import ImageSource, Samples, draw_samples
 from nslimb.data.pixels import flip_and_crop, normalise
 from nslimb.data.samples import Gold
 from nslimb.errors import DataError, InvalidInput, TrainingFailed
-from nslimb.learning.checkpoint import load_weights
-from nslimb.learning.loop import Record, Settings, Trained, predict, train
-from nslimb.learning.methods import METHODS, Batch, Method, Pseudolabelling, make_method
-from nslimb.networks import NETWORKS, build
+from nslimb.learning.checkpoint import VERSION, load_weights
+from nslimb.learning.history import read_history
+from nslimb.learning.loop import Probe, Settings, Trained, predict, train
+from nslimb.learning.methods import METHODS, Batch, Method, make_method
+from nslimb.learning.methods.base import NoSettings
+from nslimb.learning.methods.ilp import IlpEmp
+from nslimb.networks import build
 
 SIGMA = nslimb.sigma.maximum(2, num_classes=4)
+SHORT = {"ilp-emp": {"pre_epochs": 2}}  # settings that keep runs short
 
 
 def bars(per_class: int = 60, classes: int = 4) -> ImageSource:
@@ -49,15 +53,13 @@ def draw(sigma: Sigma = SIGMA, number: int = 120) -> tuple[Samples, Gold]:
 
 def run(folder: Path, name: str = "sl", epochs: int = 3, **options: Any) -> Trained:
     samples, gold = draw()
-    ratios = np.full(4, 0.25)
-    method = make_method(
-        name, SIGMA, estimated_ratios=ratios, gold_ratios=gold.ratios, gold_labels=gold.train, pre_epochs=2, **options
-    )
+    known = {"gold_ratios": gold.ratios, "gold_labels": gold.train}
+    method = make_method(name, SIGMA, estimated_ratios=np.full(4, 0.25), **known, **SHORT.get(name, {}), **options)
     settings = Settings(epochs=epochs, batch_size=16)
-    return train(SOURCE.images, samples, SIGMA, method, settings, folder, test=Record(samples.test, gold.test))
+    return train(SOURCE.images, samples, SIGMA, method, settings, folder, test=Probe(samples.test, gold.test))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", METHODS.names)
 def test_every_method_learns_the_bars(tmp_path: Path, name: str) -> None:
     trained = run(tmp_path, name, epochs=8)
     samples, gold = draw()
@@ -65,21 +67,21 @@ def test_every_method_learns_the_bars(tmp_path: Path, name: str) -> None:
     accuracy = (scores.argmax(-1).numpy() == gold.test).mean()
     assert accuracy > 0.9, trained.history
     assert trained.method.oracle == (name in ("ilp-gold", "supervised"))
-    rows = list(csv.DictReader((tmp_path / "history.csv").read_text().splitlines()))
+    rows = read_history(tmp_path / "history.csv")
+    assert rows == trained.history
     assert len(rows) == 8 + trained.method.pre_epochs
-    assert float(rows[-1]["test_accuracy"]) == pytest.approx(accuracy)
-    assert float(rows[-1]["validation_weak_accuracy"]) > 0.85
-    assert bool(rows[-1]["ratios"]) == name.startswith("ilp")
+    assert rows[-1].test_accuracy == pytest.approx(accuracy)
+    assert rows[-1].validation_weak_accuracy > 0.85
+    assert (rows[-1].ratios is not None) == name.startswith("ilp")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["history.csv", "model.pt"]
 
 
 def test_the_window_restarts_the_network_after_the_pre_estimation(tmp_path: Path) -> None:
     trained = run(tmp_path, "ilp-emp", epochs=2)
-    phases = [row["phase"] for row in trained.history]
+    phases = [row.phase for row in trained.history]
     assert phases == ["pre-estimation", "pre-estimation", "training", "training"]
-    assert trained.history[2]["loss"] > trained.history[1]["loss"]
-    assert isinstance(trained.method, Pseudolabelling)
-    assert trained.method.window is not None
+    assert trained.history[2].loss > trained.history[1].loss
+    assert isinstance(trained.method, IlpEmp)
     assert trained.method.window.updates == 4
 
 
@@ -118,9 +120,10 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path: Path, name: str) -> Non
     assert not (tmp_path / "cut" / "model.pt").exists()
     subprocess.run(command, env=environment, capture_output=True, check=True)
     assert_same_weights(tmp_path / "whole", tmp_path / "cut")
-    lines = [(tmp_path / part / "history.csv").read_text().splitlines() for part in ("whole", "cut")]
-    without_seconds = [[line.rsplit(",", 3)[0] for line in part] for part in lines]  # and of the program, and batches
-    assert without_seconds[0] == without_seconds[1]
+    whole, cut = (read_history(tmp_path / part / "history.csv") for part in ("whole", "cut"))
+    assert [replace(row, seconds=0.0, lp_seconds=0.0) for row in whole] == [
+        replace(row, seconds=0.0, lp_seconds=0.0) for row in cut
+    ]
 
 
 def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
@@ -160,7 +163,7 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path: Path) -> Non
             return False
 
     with pytest.raises(KeyboardInterrupt):
-        train(SOURCE.images, samples, SIGMA, Stops(), Settings(epochs=3, batch_size=16), tmp_path)
+        train(SOURCE.images, samples, SIGMA, Stops(SIGMA, NoSettings()), Settings(epochs=3, batch_size=16), tmp_path)
     assert (tmp_path / "checkpoint.pt").exists()
     with pytest.raises(
         DataError, match=r"checkpoint\.pt: expected a checkpoint of this configuration, got one of another"
@@ -196,7 +199,7 @@ def test_nan_stops_the_run_and_says_where(tmp_path: Path) -> None:
     with pytest.raises(
         TrainingFailed, match=r"the loss is nan, not finite in epoch 2, batch 3; the last whole epoch is kept"
     ):
-        train(SOURCE.images, samples, SIGMA, Breaks(), Settings(epochs=5, batch_size=16), tmp_path)
+        train(SOURCE.images, samples, SIGMA, Breaks(SIGMA, NoSettings()), Settings(epochs=5, batch_size=16), tmp_path)
     assert len((tmp_path / "history.csv").read_text().splitlines()) == 2
 
 
@@ -255,7 +258,7 @@ def test_a_change_of_any_setting_is_another_configuration(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["records", "ilp-emp"])
 def test_a_method_starts_every_run_afresh(tmp_path: Path, name: str) -> None:
     samples, _ = draw()
-    method = make_method(name, SIGMA, pre_epochs=2)
+    method = make_method(name, SIGMA, **SHORT.get(name, {}))
     for part in ("a", "b"):
         train(SOURCE.images, samples, SIGMA, method, Settings(epochs=2, batch_size=16), tmp_path / part)
     assert_same_weights(tmp_path / "a", tmp_path / "b")
@@ -272,7 +275,7 @@ def test_the_history_is_whole_after_a_cut_between_two_files(tmp_path: Path) -> N
 
 def test_weights_of_another_network_are_no_start(tmp_path: Path) -> None:
     samples, _ = draw()
-    torch.save({"network": {"a": torch.zeros(1)}}, tmp_path / "other.pt")
+    torch.save({"version": VERSION, "network": {"a": torch.zeros(1)}}, tmp_path / "other.pt")
     with pytest.raises(InvalidInput, match="start_from: expected weights of lenet for these classes"):
         train(
             SOURCE.images,
@@ -293,17 +296,17 @@ def test_an_ilp_run_may_start_from_another_model_or_warm_up(tmp_path: Path) -> N
     started = train(
         SOURCE.images, samples, SIGMA, method, settings, tmp_path / "b", start_from=tmp_path / "sl" / "model.pt"
     )
-    assert started.history[0]["train_weak_accuracy"] > 0.9
+    assert started.history[0].train_weak_accuracy > 0.9
     warmed = run(tmp_path / "c", "ilp-alg1", epochs=2, warm_up=2)
     plain = run(tmp_path / "d", "sl", epochs=2)
-    assert [row["loss"] for row in warmed.history] == [row["loss"] for row in plain.history]
+    assert [row.loss for row in warmed.history] == [row.loss for row in plain.history]
 
 
 def test_mixed_precision_runs(tmp_path: Path) -> None:
     samples, _ = draw()
     settings = Settings(epochs=1, batch_size=16, mixed_precision=True)
     trained = train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path)
-    assert np.isfinite(trained.history[0]["loss"])
+    assert np.isfinite(trained.history[0].loss)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +319,7 @@ def test_mixed_precision_runs(tmp_path: Path) -> None:
         ({"learning_rate": 0.0}, "learning_rate: expected a number above 0"),
         (
             {"network": "alexnet"},
-            "network: expected one of lenet, lenet45, symbolnet, resnet18, resnet-narrow, got 'alexnet'",
+            "network: expected one of lenet, lenet45, symbolnet, resnet18, resnet-narrow, or your own .*, got 'alexnet'",
         ),
         ({"network": "symbolnet"}, r"network: expected a network for images \[28, 28\], got symbolnet, which fails"),
         ({"device": "abacus"}, "device: expected 'auto', 'cpu', 'cuda' or another device that is there, got 'abacus'"),
@@ -329,25 +332,44 @@ def test_bad_settings_are_refused(tmp_path: Path, options: dict[str, Any], messa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_network_with_the_wrong_number_of_outputs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(NETWORKS, "lenet", lambda _: nslimb.networks.lenet(7))  # type: ignore[attr-defined]
+def test_a_network_with_the_wrong_number_of_outputs_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from nslimb.networks import lenet\ndef seven(_): return lenet(7)\n")
     samples, _ = draw()
-    with pytest.raises(InvalidInput, match="network: expected one output for each of 4 classes, got lenet with 7"):
-        train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), Settings(), tmp_path)
+    settings = Settings(network="mine.py:seven")
+    with pytest.raises(
+        InvalidInput, match="network: expected one output for each of 4 classes, got mine.py:seven with 7"
+    ):
+        train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / "run", base=tmp_path)
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("adam", "method: expected one of sl, records, ilp-emp, ilp-alg1, ilp-gold, supervised, got 'adam'"),
-        ("ilp-alg1", "estimated_ratios: expected ratios for ilp-alg1"),
-        ("ilp-gold", "gold_ratios: expected ratios for ilp-gold"),
+        ("adam", "method: expected one of sl, records, ilp-emp, ilp-alg1, ilp-gold, supervised, or .*, got 'adam'"),
+        ("ilp-gold", "gold_ratios: expected the true ratios for ilp-gold"),
         ("supervised", "gold_labels: expected the gold labels"),
     ],
 )
 def test_methods_say_what_they_need(name: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         make_method(name, SIGMA)
+
+
+def test_ratios_that_are_not_given_are_estimated_from_the_training_samples(tmp_path: Path) -> None:
+    samples, _ = draw()
+    method = make_method("ilp-alg1", SIGMA)
+    with pytest.raises(InvalidInput, match="ratios: expected ratios, or training samples to estimate them from"):
+        method.ratios  # noqa: B018
+    train(SOURCE.images, samples, SIGMA, method, Settings(epochs=1, batch_size=16), tmp_path)
+    assert method.ratios is not None
+    np.testing.assert_allclose(method.ratios, nslimb.estimate_marginal(samples.train_weak, SIGMA).ratios)
+
+
+@pytest.mark.parametrize("name", METHODS.names)
+def test_settings_of_another_method_are_refused_by_name(name: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"settings of {name}: expected .*got 'patience'"):
+        make_method(name, SIGMA, patience=3)
 
 
 def test_hwf_windows_keep_positions_apart() -> None:

@@ -72,7 +72,7 @@ def test_a_grid_through_slurm_has_the_tables_of_a_local_one(
     store = f"sqlite:///{tmp_path}/tracked.db"
     here = {**cluster, "MLFLOW_TRACKING_URI": store}
     arguments = *filled_in("slurm", SLURM, tmp_path), "--configfile", str(on_gpus(tmp_path))
-    done = snakemake(*arguments, "--slurm-logdir", str(tmp_path / "logs"), **here)
+    done = snakemake(*arguments, "--slurm-logdir", str(tmp_path / "logs"), folder=tmp_path, **here)
 
     results = tmp_path / "results"
     assert tables(results) == tables(undisturbed / "results")
@@ -85,7 +85,7 @@ def test_a_grid_through_slurm_has_the_tables_of_a_local_one(
     assert described["environment"]["CUDA_VISIBLE_DEVICES"] in ("0", "1")  # by Slurm
     marks = [json.loads(mark.read_text()) for mark in results.rglob("tracked.json")]
     assert [mark["store"] for mark in marks] == [store] * 3
-    assert planned(*arguments, **here) == {}
+    assert planned(*arguments, folder=tmp_path, **here) == {}
 
 
 def test_a_cell_through_a_submit_command_has_them_too(undisturbed: Path, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_cell_through_a_submit_command_has_them_too(undisturbed: Path, tmp_pat
     config = yaml.safe_load(path.read_text())
     del config["benchmarks"]["max"]
     path.write_text(yaml.safe_dump({**config, "tables": ["sum"], "studies": []}))
-    snakemake(*filled_in("cluster-generic", commands, tmp_path), "--configfile", str(path))
+    snakemake(*filled_in("cluster-generic", commands, tmp_path), "--configfile", str(path), folder=tmp_path)
 
     alone, whole = tables(tmp_path / "results"), tables(undisturbed / "results")
     assert alone["sum.csv"] == whole["sum.csv"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -12,22 +11,18 @@ from grids import ROOT, planned, said, snakemake, tiny
 pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
 
 
-def test_the_papers_grid_is_planned_in_seconds(tmp_path: Path) -> None:
-    began = time.perf_counter()
+def test_the_papers_grid_is_planned(tmp_path: Path) -> None:
     jobs = planned("--config", f"results={tmp_path}")
     runs, cells = 3 * (12 * 4 + 6 * 2 + 3 * 3 + 4 * 4), 3 * (12 + 6 + 3 + 4)
     assert jobs["train"] == jobs["adjust"] == runs
     assert jobs["samples"] == jobs["marginals"] == jobs["track"] == cells
     assert jobs["timing"] == 12
     assert (jobs["table"], jobs["figures"]) == (5, 1)
-    assert time.perf_counter() - began < 30  # a bound on gross blunders, not a measure of speed
 
 
 def test_ten_seeds_of_the_papers_grid_can_be_planned(tmp_path: Path) -> None:
-    began = time.perf_counter()
     jobs = planned("--config", f"results={tmp_path}", "seeds=[1,2,3,4,5,6,7,8,9,10]")
     assert jobs["train"] == 10 * (12 * 4 + 6 * 2 + 3 * 3 + 4 * 4)
-    assert time.perf_counter() - began < 60  # a bound on gross blunders, not a measure of speed
 
 
 @pytest.mark.parametrize("name", ["exact", "cpu", "quick"])
@@ -39,13 +34,13 @@ def test_every_configuration_can_be_planned(tmp_path: Path, name: str) -> None:
 
 
 def test_a_configuration_of_ones_own_stands_for_itself(tmp_path: Path) -> None:
-    jobs = planned("--configfile", str(tiny(tmp_path)))
+    jobs = planned("--configfile", str(tiny(tmp_path)), folder=tmp_path)
     assert (jobs["samples"], jobs["train"]) == (3, 5)
 
 
 def test_an_override_reaches_into_a_block(tmp_path: Path) -> None:
     path = str(tiny(tmp_path))
-    refused = snakemake("-n", "--configfile", path, "--config", "training={epochs: 0}", check=False)
+    refused = snakemake("-n", "--configfile", path, "--config", "training={epochs: 0}", check=False, folder=tmp_path)
     assert "training.epochs: Input should be greater than or equal to 1, got '0'" in said(refused)
 
 
