@@ -70,12 +70,20 @@ def against_network(name: str, sigma: Sigma, limit: float) -> Claim:
     return Claim(f"{name}: exact loss / LeNet, forward + backward", ours / theirs, limit, detail)
 
 
-def growth(name: str, build: Callable[[int], Sigma], limit: float) -> Claim:
-    arities = np.array([5, 10, 20, 40])
-    times = np.array(seconds(*(make_step(build(int(arity))) for arity in arities), budget=4.0))
-    slope = float(np.polyfit(np.log(arities), np.log(times), 1)[0])
-    detail = ", ".join(f"M={m}: {t * 1e3:.1f} ms" for m, t in zip(arities, times, strict=True))
-    return Claim(f"{name}-M grows as M to the power", slope, limit, detail)
+def growth(
+    name: str, build: Callable[[int], Sigma], limit: float, sizes: tuple[int, ...] = (5, 10, 20, 40), of: str = "M"
+) -> Claim:
+    times = np.array(seconds(*(make_step(build(size)) for size in sizes), budget=4.0))
+    slope = float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+    detail = ", ".join(f"{of}={n}: {t * 1e3:.1f} ms" for n, t in zip(sizes, times, strict=True))
+    return Claim(f"{name}-{of} grows as {of} to the power", slope, limit, detail)
+
+
+def per_digit() -> Claim:
+    """Ten times the digits cost at most ten times as much, and a little for luck."""
+    ten, hundred = seconds(*(make_step(nslimb.sigma.addition(digits)) for digits in (10, 100)), budget=4.0)
+    detail = f"{hundred * 1e3:.1f} ms / {ten * 1e3:.2f} ms"
+    return Claim("MNIST-Add: loss of N = 100 / loss of N = 10", hundred / ten, 11.0, detail)
 
 
 def main() -> None:
@@ -86,6 +94,9 @@ def main() -> None:
         against_network("HWF-7, left to right", nslimb.sigma.formula(7, precedence=False), 1.0),
         growth("MAX", nslimb.sigma.maximum, 1.2),
         growth("SUM", nslimb.sigma.total, 2.2),
+        against_network("MNIST-Add, N = 15", nslimb.sigma.addition(15), 0.1),
+        growth("MNIST-Add", nslimb.sigma.addition, 1.1, (12, 25, 50, 100), "N"),
+        per_digit(),
     ]
     ours, theirs = seconds(make_step(nslimb.sigma.maximum(5)), enumeration_step(nslimb.sigma.maximum(5)))
     detail = f"{ours * 1e3:.2f} ms / {theirs * 1e3:.0f} ms ({theirs / ours:.0f} times faster)"
@@ -93,6 +104,7 @@ def main() -> None:
     for name, build, limit in (
         ("HWF-7", lambda: nslimb.sigma.formula(7), 3.0),
         ("SUM-40", lambda: nslimb.sigma.total(40), 1.0),
+        ("MNIST-Add, N = 100", lambda: nslimb.sigma.addition(100), 1.0),
     ):
         (taken,) = seconds(build)
         claims.append(Claim(f"{name}: compilation, seconds", taken, limit, ""))

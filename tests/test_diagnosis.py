@@ -41,7 +41,8 @@ def test_against_listing(data: st.DataObject) -> None:
         assert found.alone[label] == pytest.approx(alone, abs=1e-12)
     diagonal = [table[(vectors == label).all(axis=1)][0] for label in range(sigma.num_classes)]
     assert found.m_unambiguous == (min(diagonal) >= 0 and len(set(diagonal)) == sigma.num_classes)
-    assert (found.bounds is None) == (sigma.arity == 1)
+    assert found.bounds is not None
+    assert found.bounds.upper.shape == (1, sigma.num_classes)
     json.dumps(found.as_dict())
 
 
@@ -100,10 +101,11 @@ def test_large_sigmas_leave_out_what_is_slow_and_say_so() -> None:
     json.dumps(nslimb.diagnose(nslimb.sigma.maximum(5000)).as_dict())  # integers of 5,000 digits
 
 
-def test_one_label_has_no_bounds() -> None:
-    found = nslimb.diagnose(Sigma.from_function(lambda y: y[0] // 2, num_classes=4, arity=1))
-    assert found.bounds is None
-    assert "arity 1" in " ".join(found.notes)
+def test_one_label_that_is_seen() -> None:
+    found = nslimb.diagnose(Sigma.from_function(lambda y: y[0], num_classes=4, arity=1), partial_risks=[0.1])
+    assert found.bounds is not None
+    np.testing.assert_allclose(found.bounds.upper, np.full((1, 4), 0.4))
+    assert found.notes == ()
 
 
 def test_what_does_not_fit_in_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +181,11 @@ def test_readings_are_left_out_where_they_take_too_long(monkeypatch: pytest.Monk
     assert nslimb.diagnose(nslimb.sigma.maximum(2), thorough=True).confusions is not None
 
 
-def test_a_single_class_has_nothing_to_be_read_as() -> None:
-    found = nslimb.diagnose(Sigma.from_function(max, num_classes=1, arity=1))
+@pytest.mark.parametrize("arity", [1, 2])
+def test_a_single_class_has_nothing_to_be_read_as(arity: int) -> None:
+    found = nslimb.diagnose(Sigma.from_function(max, num_classes=1, arity=arity))
+    assert found.bounds is None
+    assert "single class" in " ".join(found.notes)
     assert found.confusions is not None
     assert found.confusions.groups == ((0,),)
     assert found.confusions.ceiling == 1

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import accuracy_score, confusion_matrix, precision_score, recall_score
+from sklearn.metrics import accuracy_score, brier_score_loss, confusion_matrix, precision_score, recall_score
 
+import nslimb.metrics
 from nslimb.errors import InvalidInput
-from nslimb.metrics import calibration_error, evaluate, kullback_leibler, total_variation
+from nslimb.metrics import METRICS, calibration_error, evaluate, kullback_leibler, total_variation
+from nslimb.metrics.measure import measure
 
 
 @given(st.integers(0, 10**6), st.integers(2, 13))
@@ -75,3 +82,69 @@ def test_distances_between_ratios() -> None:
 def test_shapes_are_checked() -> None:
     with pytest.raises(InvalidInput, match=r"shapes \[n, c\] and \[n\], n at least 1, got \[3, 2\] and \[2\]"):
         evaluate(np.ones((3, 2)), np.zeros(2, dtype=np.int64))
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_the_brier_score_by_hand_and_by_scikit_learn(seed: int, classes: int) -> None:
+    rng = np.random.default_rng(seed)
+    labels, scores = rng.integers(classes, size=40), rng.dirichlet(np.ones(classes), size=40)
+    found = METRICS.get("brier")(scores, labels)
+    by_hand = [
+        sum((p - (k == label)) ** 2 for k, p in enumerate(row)) for row, label in zip(scores, labels, strict=True)
+    ]
+    assert found == pytest.approx(np.mean(by_hand))
+    if classes == 2:  # scikit-learn's own takes one of the two classes
+        assert found == pytest.approx(2 * brier_score_loss(labels, scores[:, 1], pos_label=1))
+
+
+def test_further_metrics_stand_beside_the_standard_ones_as_plain_numbers() -> None:
+    scores, labels = np.eye(3)[[0, 1, 1]], np.array([0, 1, 0])
+    metrics = [
+        ("brier", METRICS.get("brier")),
+        ("counts", lambda p, y: np.bincount(y, minlength=p.shape[1])),
+        ("named", lambda p, y: {0: np.float32(0.5), "b": (1, None), "c": [[np.int8(1)], np.array(0.25)]}),
+    ]
+    found = measure(scores, labels, metrics)
+    standard = evaluate(scores, labels)
+    assert list(found) == [*standard, "brier", "counts", "named"]
+    assert {name: found[name] for name in standard} == standard
+    assert found["brier"] == pytest.approx(2 / 3)
+    assert found["counts"] == [2, 1, 0]
+    assert found["named"] == {"0": 0.5, "b": [1, None], "c": [[1], 0.25]}
+    assert json.loads(json.dumps(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "message"),
+    [
+        ("accuracy", lambda p, y: 1.0, "metrics: expected each name once, and none of accuracy, .*, got 'accuracy'"),
+        ("first", lambda p, y: 1.0, "metrics: expected each name once.*got 'first'"),
+        ("mine", 3, r"metric mine: expected a function of probabilities \[n, c\] and labels \[n\], got 3"),
+        ("mine", lambda p: 1.0, "metric mine: expected a number, got TypeError: .*argument"),
+        ("mine", lambda p, y: 1 / 0, "metric mine: expected a number, got ZeroDivisionError: division by zero"),
+        ("mine", lambda p, y: "good", "metric mine: expected a finite number or None.*got 'good' of type str"),
+        ("mine", lambda p, y: float("nan"), "metric mine: expected a finite number or None.*got nan of type float"),
+        ("mine", lambda p, y: {"a": [np.inf]}, "metric mine: expected a finite number or None.*got inf"),
+    ],
+)
+def test_bad_metrics_are_refused(name: str, metric: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        measure(np.eye(2), np.array([0, 1]), [("first", lambda p, y: 0), (name, metric)])
+
+
+def test_the_training_loop_loads_no_metric_but_the_confusion_matrix() -> None:
+    code = (
+        "import sys, nslimb.metrics.confusion\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('nslimb.metrics.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["nslimb.metrics.confusion"]
+
+
+def test_names_of_the_package() -> None:
+    for name in nslimb.metrics.__all__:
+        assert getattr(nslimb.metrics, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'f1'; it has METRICS, "):
+        nslimb.metrics.f1  # noqa: B018
+    with pytest.raises(InvalidInput, match=r"metric: expected one of brier, or your own as path/to/file\.py:object"):
+        METRICS.get("f1")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +94,11 @@ def test_a_file_is_run_once_and_again_when_edited(folder: Path) -> None:
     assert load_object("rule", f"{folder}/../{folder.name}/rules.py:double") is first
     (folder / "rules.py").write_text("def double(x): return 3 * x\n")
     stat = (folder / "rules.py").stat()
-    import os
-
     os.utime(folder / "rules.py", ns=(stat.st_atime_ns, stat.st_mtime_ns + 1_000_000_000))
     assert load_object("rule", "rules.py:double", folder)(4) == 12
 
 
 def test_a_users_file_takes_the_place_of_no_other_module(folder: Path) -> None:
-    import types
-
     (folder / "types.py").write_text("SimpleNamespace = 'mine'\n")
     assert load_object("rule", "types.py:SimpleNamespace", folder) == "mine"
     assert load_object("rule", "types:SimpleNamespace", folder) == "mine"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from nslimb.learning.methods.records import Records
     from nslimb.learning.pseudolabels import pseudolabels
     from nslimb.learning.semantic import semantic_loss
+    from nslimb.learning.transport import soft_pseudolabels
     from nslimb.marginals import SlidingWindow, estimate_marginal
     from nslimb.sigma import Sigma
     from nslimb.theory import (
@@ -50,6 +51,7 @@ __all__ = [
     "select",
     "semantic_loss",
     "sigma",
+    "soft_pseudolabels",
     "theory",
     "total_risk_bound",
 ]
@@ -71,6 +73,7 @@ _HOME = {
     "pseudolabels": "nslimb.learning.pseudolabels",
     "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
+    "soft_pseudolabels": "nslimb.learning.transport",
     "total_risk_bound": "nslimb.theory",
 }
 

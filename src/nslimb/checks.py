@@ -65,12 +65,12 @@ def as_integers(argument: str, values: Any, expected: str) -> Tensor:
     return torch.from_numpy(np.array(array, dtype=np.int64, order="C"))
 
 
-def check_range(argument: str, indices: Tensor, size: int, expected: str) -> None:
-    """Refuse indices outside 0 .. size - 1 (read on the CPU only)."""
+def check_range(argument: str, indices: Tensor, size: int, expected: str, least: int = 0) -> None:
+    """Refuse indices outside least .. size - 1 (read on the CPU only)."""
     if indices.device.type == "cpu" and indices.numel():
         low, high = (int(bound) for bound in torch.aminmax(indices))
-        if low < 0 or high >= size:
-            raise InvalidInput(argument, expected, f"{low if low < 0 else high}")
+        if low < least or high >= size:
+            raise InvalidInput(argument, expected, f"{low if low < least else high}")
 
 
 def check_count(argument: str, value: Any, least: int = 1) -> int:

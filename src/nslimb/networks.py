@@ -1,4 +1,8 @@
-"""The paper's classifiers and smaller ones for CPUs, each split into ``features`` and a ``head``."""
+"""The paper's classifiers and smaller ones for CPUs, each split into ``features`` and a ``head`` as RECORDS does.
+
+What RECORDS averages is the output of the convolutions; the head is all that follows: the whole MLP of LeNet and
+SymbolNet, the last layer of a ResNet.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,14 @@ class Classifier(nn.Module):
         logits: Tensor = self.head(self.features(images))
         return logits
 
+    @property
+    def last_layer(self) -> nn.Linear:
+        """The linear layer that gives the logits."""
+        linear = [module for module in self.modules() if isinstance(module, nn.Linear)]
+        if not linear:
+            raise InvalidInput("network", "a last layer that is linear", "a network without one")
+        return linear[-1]
+
 
 def lenet(num_classes: int = 10) -> Classifier:
     """LeNet for 1 x 28 x 28 images: two 5 x 5 convolutions, then 256-120-84-c."""
@@ -45,12 +57,15 @@ def _lenet(flat: int, num_classes: int) -> Classifier:
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(),
+    )
+    head = nn.Sequential(
         nn.Linear(flat, 120),
         nn.ReLU(),
         nn.Linear(120, 84),
         nn.ReLU(),
+        nn.Linear(84, num_classes),
     )
-    return Classifier(features, nn.Linear(84, num_classes))
+    return Classifier(features, head)
 
 
 def symbolnet(num_classes: int = 13) -> Classifier:
@@ -62,11 +77,14 @@ def symbolnet(num_classes: int = 13) -> Classifier:
         nn.MaxPool2d(2),
         nn.Dropout(0.25),
         nn.Flatten(),
+    )
+    head = nn.Sequential(
         nn.Linear(64 * 22 * 22, 128),
         nn.ReLU(),
         nn.Dropout(0.5),
+        nn.Linear(128, num_classes),
     )
-    return Classifier(features, nn.Linear(128, num_classes))
+    return Classifier(features, head)
 
 
 def resnet18(num_classes: int = 10) -> Classifier:

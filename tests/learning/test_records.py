@@ -40,13 +40,26 @@ def test_no_gradient_flows_through_the_prior() -> None:
     torch.testing.assert_close(features.grad, layer.weight.sum(0).expand_as(features))
 
 
-def test_the_released_behaviour_debiases_predictions_only() -> None:
-    layer, records = head(), Records(momentum=0.9, debias_training=False)
+@pytest.mark.parametrize(
+    ("debias", "training", "prediction"),
+    [("both", True, True), ("train", True, False), ("predict", False, True), ("none", False, False)],
+)
+def test_where_logits_are_debiased_is_a_setting(debias: str, training: bool, prediction: bool) -> None:
+    layer, records = head(), Records(debias=debias)
     first = batches()[0]
     logits = layer(first)
-    assert records.train(logits, first, layer) is logits
-    prior = torch.softmax(layer(0.1 * first.reshape(-1, 5).mean(0)), -1)
-    torch.testing.assert_close(records.predict(logits, layer), logits - prior.log())
+    debiased = logits - (torch.softmax(layer(first.reshape(-1, 5).mean(0)), -1) + 1e-9).log()
+    torch.testing.assert_close(records.train(logits, first, layer), debiased if training else logits)
+    torch.testing.assert_close(records.predict(logits, layer), debiased if prediction else logits)
+
+
+def test_no_class_is_debiased_without_bound() -> None:
+    """A prior of e^-2000 counts as 1e-9: 20.7, not 2,000."""
+    layer, records = nn.Linear(1, 2, bias=False), Records()
+    layer.weight.data.copy_(torch.tensor([[0.0], [1000.0]]))
+    features = torch.full((4, 1), 2.0)
+    records.train(layer(features), features, layer)
+    torch.testing.assert_close(records.log_prior(layer), torch.tensor([1e-9, 1.0]).log())
 
 
 def test_before_training_predictions_stay() -> None:
@@ -68,5 +81,7 @@ def test_it_goes_on_from_a_checkpoint() -> None:
 def test_bad_input_is_refused() -> None:
     with pytest.raises(InvalidInput, match=r"momentum: expected a number from 0 to below 1, got 1\.0"):
         Records(momentum=1.0)
+    with pytest.raises(InvalidInput, match="debias: expected one of both, train, predict, none, got 'always'"):
+        Records(debias="always")
     with pytest.raises(InvalidInput, match=r"features: expected .* logits \[4, 3, 7\], got shape \[4, 5\]"):
         Records().train(torch.zeros(4, 3, 7), torch.zeros(4, 5), head())

@@ -72,7 +72,7 @@ def test_no_resample_is_fitted_worse_than_alone(data: st.DataObject) -> None:
     for ratios, other, row in zip(ours.replicates, theirs, drawn, strict=True):
         joint = ratios[oracles.all_vectors(sigma)].prod(axis=1)
         psi = np.bincount(table[table >= 0], weights=joint[table >= 0], minlength=len(sigma.weak_labels))
-        value = row[row > 0] / 500 @ np.log(np.maximum(psi[row > 0], 1e-300))
+        value = row[row > 0] / 500 @ np.log(np.maximum(psi[row > 0] / psi.sum(), 1e-300))
         assert value >= other.log_likelihood - 1e-6
 
 
@@ -128,7 +128,8 @@ def test_likelihood_intervals_against_a_grid(data: st.DataObject) -> None:
     grid = np.array([(a, b, 1 - a - b) for a in step for b in step if a + b <= 1 + 1e-12]).clip(1e-12)
     joint = grid[:, oracles.all_vectors(sigma)].prod(axis=2)
     psi = np.stack([joint[:, table == s].sum(axis=1) for s in range(len(sigma.weak_labels))], axis=1)
-    counts = rng.multinomial(200, (psi / psi.sum(axis=1, keepdims=True))[rng.integers(len(psi))])
+    psi /= psi.sum(axis=1, keepdims=True)
+    counts = rng.multinomial(200, psi[rng.integers(len(psi))])
     likelihood = WeakLikelihood.from_weak(counts, sigma, None, counts=True)
     if not likelihood.possible.all():
         return

@@ -32,9 +32,10 @@ def draw(sigma: Sigma, ratios: np.ndarray, samples: int, seed: int = 0) -> np.nd
 
 
 def psi(sigma: Sigma, table: np.ndarray, ratios: np.ndarray) -> np.ndarray:
-    """Psi_sigma(r) by listing all label vectors."""
+    """Psi_sigma(r), given that there is a weak label, by listing all label vectors."""
     joint = ratios[oracles.all_vectors(sigma)].prod(axis=1)
-    return np.bincount(table[table >= 0], weights=joint[table >= 0], minlength=len(sigma.weak_labels))
+    found = np.bincount(table[table >= 0], weights=joint[table >= 0], minlength=len(sigma.weak_labels))
+    return found / max(found.sum(), 1e-300)
 
 
 def quiet(*arguments: object, **options: object) -> nslimb.marginals.MarginalEstimate:

@@ -154,13 +154,29 @@ def test_names_of_the_classes_are_kept() -> None:
     assert combine(max, maximum(2), maximum(2)).class_names == maximum(2).class_names
 
 
+BACKWARDS = Sigma.from_steps(0, lambda s, y: 2 * s + y, lambda s: s, 4, 3, order=[2, 1, 0])
+
+
+def test_parts_that_read_in_another_order_give_such_a_sigma() -> None:
+    largest = Sigma.from_steps(0, max, lambda s: s, 4, 3, order=[2, 1, 0])
+    both = combine(lambda a, b: a - b, BACKWARDS, largest)
+    assert both.diagram.order == (2, 1, 0)
+    for y in product(range(4), repeat=3):
+        assert both.weak_labels[both.apply(y)] == 4 * y[2] + 2 * y[1] + y[0] - max(y)
+
+
 @pytest.mark.parametrize(
     ("sigmas", "message"),
     [
         ((), "sigmas: expected at least one Sigma to combine, got none"),
         ((maximum(2), max), "sigma: expected a Sigma"),
         ((maximum(2), maximum(3)), "sigmas: expected the same arity for all parts, got 2 and, in part 2, 3"),
-        ((maximum(2), total(2), total(2, 5)), "the same num_classes for all parts, got 10 and, in part 3, 5"),
+        (
+            (maximum(2), total(2), total(2, 5)),
+            "the same number of classes for all parts, got 10 classes and, in part 3, 5",
+        ),
+        ((BACKWARDS, total(3, 4)), r"the same order for all parts, got \(2, 1, 0\) and, in part 2, None"),
+        ((nslimb.sigma.addition(1), maximum(2)), r"sigma: expected a sigma whose weak labels are listed.*listed\("),
         (
             (smallest_parent(), smallest_parent(classes=tuple(reversed(nslimb.sigma.CIFAR10_CLASSES)))),
             "the same classes for all parts, got airplane, .* and, in part 2, truck, ",

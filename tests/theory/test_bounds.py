@@ -23,11 +23,12 @@ from nslimb.theory.relaxation import Relaxation
 
 UNIFORM = np.full(10, 0.1)
 SEEDS = st.integers(0, 2**32 - 1)
-# A sigma of arity 2 or 3, some with label vectors without a weak label.
-SMALL = tables(max_arity=3, max_classes=4, max_vectors=64).filter(lambda sigma: sigma.arity > 1)
+# A sigma of up to 3 labels, some with label vectors without a weak label; the searches are for 2 or 3.
+ANY = tables(max_arity=3, max_classes=4, max_vectors=64)
+SMALL = ANY.filter(lambda sigma: sigma.arity > 1)
 
 
-@given(SMALL, SEEDS)
+@given(ANY, SEEDS)
 @settings(max_examples=40)
 def test_no_classifier_violates_the_certified_bound(sigma: Sigma, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -40,7 +41,7 @@ def test_no_classifier_violates_the_certified_bound(sigma: Sigma, seed: int) -> 
         assert (1 - np.diag(matrix) <= upper + 1e-6).all()
 
 
-@given(SMALL, SEEDS)
+@given(ANY, SEEDS)
 @settings(max_examples=40)
 def test_local_points_are_feasible_and_below_the_certificate(sigma: Sigma, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -314,7 +315,6 @@ def test_jumps_of_pairs_are_what_the_rows_give() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sigma": Sigma.from_function(lambda y: y[0], 3, 1)}, "sigma: expected an arity of at least 2, got arity 1"),
         ({"sigma": Sigma.from_function(max, 1, 2)}, "sigma: expected at least 2 classes, got 1 class"),
         ({"sigma": max}, "sigma: expected a Sigma"),
         ({"partial_risk": -0.1}, r"partial_risk: expected a number in \[0, 1\]"),
@@ -347,3 +347,29 @@ def test_what_is_found_for_one_class_counts_for_all(sigma: Sigma, seed: int) -> 
 def test_a_cyclic_shift_hides_from_a_difference() -> None:
     sigma = Sigma.from_function(lambda y: (y[0] - y[1]) % 3, 3, 2)
     assert class_risk_bounds(sigma, [0.5, 0.3, 0.2], 0.01, certify=False).upper.tolist() == pytest.approx([1, 1, 1])
+
+
+def test_one_label_that_is_seen_has_a_closed_form() -> None:
+    """The identity: Phi_j(R) = min(1, R / r_j), and the total risk is the partial one."""
+    sigma, ratios = Sigma.from_function(lambda y: y[0], 4, 1), np.array([0.02, 0.08, 0.3, 0.6])
+    risks = np.array([0.0, 0.01, 0.05, 0.5])
+    bounds = class_risk_bounds(sigma, ratios, risks)
+    np.testing.assert_allclose(bounds.upper, np.minimum(1, risks[:, None] / ratios), rtol=1e-12)
+    assert (bounds.gap == 0).all()
+    assert (bounds.status == "certified").all()
+    np.testing.assert_allclose(total_risk_bound(sigma, risks), risks, rtol=1e-12)
+    confusion = random_confusion(np.random.default_rng(0), 4)
+    assert partial_risk(sigma, ratios, confusion) == pytest.approx(ratios @ (1 - np.diag(confusion)), abs=1e-12)
+
+
+def test_one_label_that_is_hidden() -> None:
+    """Classes 0 and 1 share a weak label, 4 has none: all three may be wrong always, and only a valid label counts."""
+    sigma = Sigma.from_function(lambda y: (0, 0, 1, 2, None)[y[0]], 5, 1)
+    bounds = class_risk_bounds(sigma, [0.1, 0.1, 0.2, 0.4, 0.2], 0.1)
+    np.testing.assert_allclose(bounds.upper, [1, 1, 0.4, 0.2, 1], rtol=1e-12)
+
+
+def test_one_label_by_cobyla() -> None:
+    sigma = Sigma.from_function(lambda y: y[0], 2, 1)
+    theirs = class_risk_bounds(sigma, [0.4, 0.6], 0.1, method="cobyla")
+    np.testing.assert_allclose(theirs.upper, [0.25, 1 / 6], atol=1e-3)

@@ -18,7 +18,7 @@ from nslimb.theory import partial_risk, risk_matrix
 
 @given(st.data())
 def test_partial_risk_is_what_listing_gives(data: st.DataObject) -> None:
-    sigma = data.draw(tables(max_classes=4, max_vectors=260).filter(lambda sigma: sigma.arity > 1))
+    sigma = data.draw(tables(max_classes=4, max_vectors=260))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     ratios = random_ratios(rng, sigma.num_classes)
     confusion = np.stack([random_confusion(rng, sigma.num_classes) for _ in range(3)])
@@ -96,8 +96,10 @@ def test_bad_confusion_matrices_are_refused(confusion: object, message: str) -> 
 def test_what_is_no_pair_has_no_matrix() -> None:
     with pytest.raises(InvalidInput, match="arity 2"):
         risk_matrix(nslimb.sigma.maximum(3), np.full(10, 0.1))
-    with pytest.raises(InvalidInput, match="at least 2"):
-        partial_risk(Sigma.from_function(lambda y: y[0], 3, 1), np.full(3, 1 / 3), np.eye(3))
+    with pytest.raises(InvalidInput, match="arity 1"):
+        risk_matrix(Sigma.from_function(max, 3, 1), np.full(3, 1 / 3))
+    with pytest.raises(InvalidInput, match="at least 2 classes"):
+        partial_risk(Sigma.from_function(max, 1, 2), [1.0], np.eye(1))
     with pytest.raises(TooLarge, match="pairs of states"):
         partial_risk(nslimb.sigma.formula(7), np.full(13, 1 / 13), np.eye(13))
     only_zero = Sigma.from_function(lambda y: 1 if y == (0, 0) else None, 2, 2)

@@ -10,7 +10,6 @@ from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
 from nslimb.experiment.folder import claim_results, hold_results, redate_results
-from nslimb.experiment.gather import printed_name
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
 
@@ -60,7 +59,6 @@ def described(wildcards):
         "cell": vars(cell),
         "cell_path": cell.path,
         "method": wildcards.method,
-        "printed": printed_name(CONFIG, cell.benchmark, wildcards.method),
         "grid": CONFIG.name,
     }
 
@@ -88,10 +86,9 @@ def source_recipe(wildcards):
 def start_model(wildcards):
     """The trained model that a run begins with, where its variant says so."""
     variant = grid.variant_of(CONFIG, wildcards.benchmark, wildcards.method)
-    if variant.start_from is None:
-        return []
+    start = CONFIG.start_of(wildcards.benchmark, variant)
     cell = grid.Cell.from_wildcards(wildcards)
-    return f"{RESULTS}/{grid.run_path(cell, variant.start_from)}/{names.MODEL}"
+    return [] if start is None else files_of([(cell, start)], names.MODEL)
 
 
 def train_asks(what):

@@ -74,6 +74,5 @@ rule timing:
         gpu=GPU,
     params:
         recipe=lambda w: recipes.timing_recipe(CONFIG, w.benchmark, w.M),
-        ready=ready,
     script:
         "../scripts/timing.py"

@@ -12,5 +12,5 @@ with logged(snakemake.log[0]):
     from nslimb.experiment.jobs.recipe import Host
     from nslimb.experiment.jobs.timing import time_epoch
 
-    given, host = snakemake.params, Host.from_config(snakemake.config)
-    time_epoch(given.recipe, host, given.ready, int(snakemake.wildcards.batch), Path(snakemake.output.timing))
+    given, host = snakemake.params, Host.from_config(snakemake.config, snakemake.wildcards.benchmark)
+    time_epoch(given.recipe, host, int(snakemake.wildcards.batch), Path(snakemake.output.timing))

@@ -118,7 +118,8 @@ class Carot(Adjustment):
             return self.apply_batches(log_scores.unsqueeze(0), ratios, settings).squeeze(1)
         etas, taus = check_settings(settings, ("eta", "tau"))
         found = carot(log_scores, ratios, etas, taus)
-        return torch.where(found.converged[:, None, None], found.scores.log(), log_scores)
+        # In double precision: at a large eta, logarithms of single precision would no longer tell classes apart.
+        return torch.where(found.converged[:, None, None], found.scores.double().log(), log_scores.double())
 
     def apply_batches(self, batches: Tensor, ratios: Any, settings: Sequence[Setting]) -> Tensor:
         if self.solver == "newton":
@@ -129,8 +130,8 @@ class Carot(Adjustment):
         costs, log_counts = _costs(batches, given)
         potentials, _ = alternate(costs, log_counts, pairs, _HALF_ITERATIONS)
         logs = ((costs + potentials.unsqueeze(3)) / pairs[:, 0, None, None, None]).log_softmax(dim=2)
-        adjusted = batches.new_full((len(pairs), *batches.shape), float("-inf"))
-        adjusted[..., given > 0] = logs.transpose(2, 3).to(batches.dtype)
+        adjusted = logs.new_full((len(pairs), *batches.shape), float("-inf"))
+        adjusted[..., given > 0] = logs.transpose(2, 3)
         return adjusted
 
 

@@ -19,6 +19,8 @@ Criterion = Literal["accuracy", "likelihood"]
 
 # Means of the criterion that differ by no more are ties.
 _TIE = {"accuracy": 0.0, "likelihood": 1e-6}
+# A sample that the scores rule out must not decide alone.
+_LOWEST = -1e3
 # At most so many numbers, or samples in a pass over sigma's diagram, in memory at a time.
 _NUMBERS, _SAMPLES = 2**25, 2**14
 PAPER_BATCH = 32  # validation samples that the paper adjusts together
@@ -168,7 +170,8 @@ def _outcome(moved: Tensor, log_scores: Tensor, truth: Tensor, sigma: Sigma, cri
         sigma.log_prob(scores.double()).gather(1, labels.unsqueeze(1)).squeeze(1)
         for scores, labels in zip(moved.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
     ]
-    return _Outcome(right, changed, torch.cat(likelihoods).view(len(moved), -1).mean(dim=1))
+    each = torch.cat(likelihoods).clamp_min(_LOWEST).view(len(moved), -1)
+    return _Outcome(right, changed, each.mean(dim=1))
 
 
 def _least_change(

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
-from nslimb.errors import InvalidInput
 
 app = typer.Typer(help="Fetch and list image sources.", no_args_is_help=True)
 
@@ -27,13 +26,12 @@ def fetch(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from nslimb.data import SOURCES
     from nslimb.data import fetch as fetch_source
+    from nslimb.data.catalogue import check_name
 
     with told_plainly():
         for name in names:
-            if name not in SOURCES:
-                raise InvalidInput("source", f"one of {', '.join(SOURCES)}", repr(name))
+            check_name(name)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     lines = []
     with Progress(*columns, console=Console(stderr=True)) as progress:
@@ -56,6 +54,7 @@ def list_sources(folder: Annotated[Path, _FOLDER] = Path("data")) -> None:
     from rich.table import Table
 
     from nslimb.data import SOURCES, available
+    from nslimb.data.catalogue import OWN
 
     ready = available(folder)
     table = Table(title=f"image sources, data folder {folder}", title_justify="left")
@@ -64,3 +63,4 @@ def list_sources(folder: Annotated[Path, _FOLDER] = Path("data")) -> None:
     for name, entry in SOURCES.items():
         table.add_row(name, "yes" if ready[name] else "no", entry.about)
     Console().print(table)
+    typer.echo(f"Images of your own: {OWN}.")

@@ -102,6 +102,13 @@ def _find(spec: str | Path, base: Path | None) -> Path:
     return path
 
 
+def check_name(name: str) -> None:
+    """Refuse what is no built-in source."""
+    if name not in SOURCES:
+        given = f"{name!r}; images of your own need no fetching: give {OWN}"
+        raise InvalidInput("source", f"one of {', '.join(SOURCES)}", given)
+
+
 def home(name: str, folder: Path) -> Path:
     """Where a source is kept. Not simply its name, which on some disks is that of torchvision's own folder."""
     return folder / f"{name}.source"
@@ -113,10 +120,7 @@ def fetch(name: str, folder: Path = DATA_FOLDER, path: Path | None = None, own_s
     ``path`` is where the real HWF symbols are, for the source ``hwf``, which is read anew each time; ``own_split``
     takes the split of that file instead of 70 % and 30 %.
     """
-    if name not in SOURCES:
-        raise InvalidInput(
-            "source", f"one of {', '.join(SOURCES)}", f"{name!r}; images of your own need no fetching: give {OWN}"
-        )
+    check_name(name)
     if name == "hwf":
         return hwf(path, own_split)
     if not home(name, folder).is_dir():

@@ -100,7 +100,7 @@ def warp(images: Tensor, matrices: Tensor, shifts: Tensor) -> Tensor:
     """
     height, width = images.shape[2:]
     # In the units of grid_sample an image is 2 wide and 2 high.
-    back = torch.linalg.inv(matrices).to(images) * images.new_tensor([2 / width, 2 / height]).view(2, 1)
+    back = (torch.linalg.inv(matrices) * matrices.new_tensor([[2 / width], [2 / height]])).to(images)
     dx, dy = shifts.to(images).view(-1, 2, 1, 1, 1).unbind(1)
     x = torch.arange(width, device=images.device) - (width - 1) / 2 - dx  # [n, 1, 1, W]
     y = torch.arange(height, device=images.device).view(-1, 1) - (height - 1) / 2 - dy  # [n, 1, H, 1]
@@ -112,7 +112,6 @@ def warp(images: Tensor, matrices: Tensor, shifts: Tensor) -> Tensor:
 
 def _background(images: Tensor) -> Tensor:
     """The median of each image's outermost pixels, [n, C, 1, 1]."""
-    rows, columns = images[:, :, [0, -1]], images[:, :, :, [0, -1]]
-    border = torch.cat([rows.flatten(2), columns.flatten(2)], dim=2)
+    border = torch.cat([images[:, :, 0], images[:, :, -1], images[:, :, :, 0], images[:, :, :, -1]], dim=2)
     # Sorted, because torch's median has no deterministic form on a GPU.
     return border.sort(dim=2).values[:, :, border.shape[2] // 2, None, None]

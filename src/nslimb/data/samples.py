@@ -69,13 +69,13 @@ def draw_samples(
     """``number`` tuples drawn with replacement from long-tailed training images, and ``validation`` for choosing.
 
     Position i draws from the images whose label sigma accepts there (all of them for MAX; digits or operators for
-    HWF); tuples without a weak label are drawn again. ``order`` lists the classes from the head of the tail on, by
-    number or by the source's names. The test images are thinned by the same profile; a tuple for every M of them is
+    HWF); tuples without a weak label are drawn again. ``order`` lists the classes from rank 0 on, by number or by the
+    source's names. The test images are thinned by the same profile; a tuple for every M of them is
     drawn in the same way, for adjustments that need to know the position of an image.
 
-    ``validation_from="held-out"`` adds validation tuples of images that no training tuple uses: a tenth of the training
-    images of each class is held out for them. ``"split"`` splits them off the ``number`` tuples, as the paper does, so
-    that ``number - validation`` are left for training.
+    ``validation_from="held-out"`` adds validation tuples of images that no training tuple uses: a tenth of the
+    training images of each class is held out for them. ``"split"`` splits them off the ``number`` tuples, as the paper
+    has it, so that ``number - validation`` are left for training.
     """
     check_classes(source.name, source.class_names, Sigma.check(sigma).class_names)
     check_count("number", number)

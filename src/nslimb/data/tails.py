@@ -9,7 +9,7 @@ from nslimb.errors import InvalidInput
 
 
 def shares(rho: float, num_classes: int, reverse: bool = False) -> FloatArray:
-    """The share of the largest class that each class keeps, by rank.
+    """What each class keeps, as a share of the average class, by rank.
 
     ``exp``: rho^-(k / (c - 1)) for k = 0 .. c - 1, the head first; reversed, as in the paper's MAX runs:
     rho^-((c - k) / (c - 1)), the head last. rho = 0 keeps everything.
@@ -34,7 +34,10 @@ def thin(
     reverse: bool = False,
     order: tuple[int, ...] | None = None,
 ) -> IntArray:
-    """Indices of the images to keep, in increasing order: floor(share * size of the largest class) of each class.
+    """Indices of the images to keep, in increasing order: min(available, floor(share * N / c)) of each class.
+
+    N is the number of all images and c that of the classes, so that shares are of the average class, as in the paper's
+    released code. rho = 0 keeps everything.
 
     ``order`` lists the classes from rank 0 on (HWF mixes digits and operators); by default as numbered. A class that
     would be left without images is an error.
@@ -44,13 +47,14 @@ def thin(
     if sorted(ranked) != list(range(num_classes)):
         raise InvalidInput("order", f"each of the classes 0 to {num_classes - 1} once", order)
     wanted = np.empty(num_classes, dtype=np.int64)
-    wanted[list(ranked)] = np.floor(shares(rho, num_classes, reverse) * counts.max() + 1e-9)
+    average = len(labels) / num_classes
+    wanted[list(ranked)] = np.floor(shares(rho, num_classes, reverse) * average + 1e-9)
     wanted = counts if rho == 0 else np.minimum(wanted, counts)
     if wanted.min() == 0:
         empty = ", ".join(map(str, np.flatnonzero(wanted == 0)))
         raise InvalidInput(
             "rho",
-            f"a long tail that leaves images in every class (the largest has {counts.max()})",
+            f"a long tail that leaves images in every class (the average one has {average:g})",
             f"{rho:g}, which empties class {empty}",
         )
     kept = [rng.permutation(np.flatnonzero(labels == k))[: wanted[k]] for k in range(num_classes)]

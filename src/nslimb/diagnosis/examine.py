@@ -15,11 +15,12 @@ from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.theory import Confusions, class_risk_bounds, confusions, identifiability, is_m_unambiguous
-from nslimb.theory.bounds import ClassRiskBounds
-from nslimb.theory.identify import Identifiability
+from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
+from nslimb.theory.confusions import Confusions, confusions
+from nslimb.theory.identify import Identifiability, identifiability
 from nslimb.theory.inputs import check_positive_ratios, check_risks
 from nslimb.theory.readings import MAX_EDGES
+from nslimb.theory.totals import is_m_unambiguous
 
 # A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
 _MAX_EDGES = 20_000_000
@@ -144,8 +145,8 @@ def _identifiability(
 def _bounds(
     sigma: Sigma, ratios: FloatArray, risks: FloatArray, pairs: int, thorough: bool, notes: list[str]
 ) -> ClassRiskBounds | None:
-    if sigma.arity == 1:
-        notes.append("there are no risk bounds for a sigma of arity 1")
+    if sigma.num_classes == 1:
+        notes.append("there are no risk bounds for a single class")
         return None
     if pairs > _QUICK_PAIRS and not thorough:
         notes.append(f"risk bounds were not searched: {pairs:,} pairs of edges take too long")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
-from nslimb.experiment.variants import Training, Variant, checked_settings
+from nslimb.experiment.variants import OF_A_BENCHMARK, Variant, checked_settings
 from nslimb.learning.methods import method_class
 from nslimb.networks import NETWORKS
 from nslimb.registry import Registry
@@ -55,8 +55,8 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
     if isinstance(block.tail, str) and block.tail not in ("exp", "reversed"):
         raise InvalidInput("tail", "exp, reversed, or a list of classes from the head on", repr(block.tail))
     for key in block.training:
-        if key not in Training().learned():
-            raise InvalidInput("training", f"one of {', '.join(Training().learned())}", repr(key))
+        if key not in OF_A_BENCHMARK:
+            raise InvalidInput("training", f"one of {', '.join(OF_A_BENCHMARK)}", repr(key))
     for variant in block.methods:
         config.training_of(name, variant)
 
@@ -75,15 +75,16 @@ def _check_source(config: Config, block: BenchmarkBlock) -> None:
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
     config.method_settings(benchmark, variant)
-    names = [other.name for other in config.benchmarks[benchmark].methods]
-    origin, seen = variant.start_from, [variant.name]
+    others = {other.name: other for other in config.benchmarks[benchmark].methods}
+    origin, seen = config.start_of(benchmark, variant), [variant.name]
     while origin is not None:
-        if origin not in names:
-            raise InvalidInput(f"methods.{variant.name}.start_from", f"one of {', '.join(names)}", repr(origin))
+        if origin not in others:
+            expected = f"one of {', '.join(others)}, or none"
+            raise InvalidInput(f"methods.{variant.name}.start_from", expected, repr(origin))
         if origin in seen:
             raise InvalidInput(f"methods.{variant.name}.start_from", "another method", " -> ".join([*seen, origin]))
         seen.append(origin)
-        origin = next(other.start_from for other in config.benchmarks[benchmark].methods if other.name == origin)
+        origin = config.start_of(benchmark, others[origin])
 
 
 def _check_lists(config: Config) -> None:

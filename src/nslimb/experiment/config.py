@@ -102,6 +102,7 @@ class Config(Block):
     validation: int = Field(default=256, ge=1)
     data: Path = Path("data")
     hwf_path: Path | None = None
+    hwf_own_split: bool = False
     base: Path = Path()  # the folder of the configuration file: paths of sigma, source, network and method start there
     training: Training = Training()
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -139,6 +140,15 @@ class Config(Block):
         if self.protocol == "paper":
             protocol = dict(self.benchmarks[benchmark].problem(benchmark).benchmark(self.base).paper)
         return settings_of_method(variant, protocol, self.methods.get(variant.method, {}), self.base)
+
+    def start_of(self, benchmark: str, variant: Variant) -> str | None:
+        """The method whose trained model a variant begins with: its own choice, else the protocol's."""
+        block = self.benchmarks[benchmark]
+        if variant.start_from is not None:
+            return None if variant.start_from == "none" else variant.start_from
+        wanted = block.problem(benchmark).benchmark(self.base).paper_start.get(variant.method)
+        there = wanted in [other.name for other in block.methods]
+        return wanted if self.protocol == "paper" and there else None
 
     def seeds_of(self, benchmark: str) -> tuple[str, ...]:
         """The seeds of a benchmark's runs."""
@@ -186,6 +196,7 @@ def read_yaml(path: Path) -> Any:
             if key in seen:
                 raise DataError(f"{path}: line {key_node.start_mark.line + 1}: {key!r} is given twice in one block")
             seen.add(key)
+        loader.flatten_mapping(node)
         return dict(loader.construct_pairs(node, deep=True))
 
     Strict.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)

@@ -34,6 +34,8 @@ class GridRun:
     method: str
     printed: str
     oracle: bool
+    supervised: bool  # trained on gold labels: what the network can do at all
+    sigma: str  # its benchmark's, as the configuration names it
     title: str  # of its benchmark
     adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
@@ -106,6 +108,8 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         method=method,
         printed=printed_name(config, cell.benchmark, method),
         oracle=method_class(variant.method, config.base).oracle,
+        supervised=variant.method == "supervised",
+        sigma=config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma,
         title=config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base).title,
         adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],

@@ -14,9 +14,11 @@ from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather, printed_adjustments
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
+from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
 REFERENCE, RUNTIMES = places.REFERENCE / "tables.csv", places.REFERENCE / "runtimes.csv"
+MEMORY = places.REFERENCE / "memory.csv"
 
 
 def write_table(config: Config, name: str) -> None:
@@ -32,7 +34,7 @@ def write_table(config: Config, name: str) -> None:
     gap = f", {missing} of {len(runs)} runs missing" if missing else ""
     caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}"
     oracles = {run.printed for run in runs if run.oracle}
-    _write(config, name, frame, tables.laid_out(frame, oracles), caption)
+    _write(config, name, frame, tables.laid_out(frame, oracles), caption, verdict(runs))
 
 
 def write_runtime(config: Config) -> None:
@@ -41,8 +43,10 @@ def write_runtime(config: Config) -> None:
     for benchmark, arity, batch in timings(config):
         path = config.results / timing_path(benchmark, arity, batch) / names.TIMING_FILE
         measured.append((benchmark, arity, batch, read_schema(path, Timing) if path.exists() else None))
-    frame = tables.runtime(measured, pd.read_csv(RUNTIMES))
-    caption = f"runtime: minutes an epoch by protocol, extrapolated from {config.runtime.batches} batches"
+    frame = tables.runtime(measured, pd.read_csv(RUNTIMES), pd.read_csv(MEMORY))
+    caption = (
+        f"runtime: minutes an epoch and peak memory by protocol, extrapolated from {config.runtime.batches} batches"
+    )
     _write(config, "runtime", frame, frame.set_index("algorithm"), caption)
 
 
@@ -72,7 +76,7 @@ def _path(config: Config, name: str, form: str) -> Path:
     return config.results / paths.table_file(name, form)
 
 
-def _write(config: Config, name: str, tidy: pd.DataFrame, laid: pd.DataFrame, caption: str) -> None:
+def _write(config: Config, name: str, tidy: pd.DataFrame, laid: pd.DataFrame, caption: str, below: str = "") -> None:
     tables.write_csv(_path(config, name, "csv"), tidy)
-    write_text(_path(config, name, "md"), tables.markdown(laid, caption))
+    write_text(_path(config, name, "md"), tables.markdown(laid, caption) + (f"\n{below}\n" if below else ""))
     write_text(_path(config, name, "tex"), tables.latex(laid, caption))

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nslimb.data import SOURCES
+from nslimb.data.catalogue import SOURCES, source_digest
+from nslimb.data.pixels import default_augment
 from nslimb.experiment import places
 from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.cells import Cell, block_of, variant_of
@@ -19,6 +20,7 @@ from nslimb.experiment.config import Config
 from nslimb.experiment.digests import code_digest, entry_file, module_file
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.problem import Problem
+from nslimb.experiment.variants import Variant
 from nslimb.learning.methods import METHODS
 from nslimb.networks import NETWORKS
 from nslimb.sigma.resolve import SIGMAS
@@ -34,6 +36,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         **_problem(config, cell.benchmark, cell.M),
         "samples": block.samples,
         "validation": config.validation,
+        "validation_from": "split" if config.protocol == "paper" else "held-out",
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
         "seed": int(cell.seed),
@@ -43,8 +46,13 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
 
 def marginals_recipe(config: Config, cell: Cell) -> Recipe:
     """For estimating a cell's marginal."""
-    problem = _problem(config, cell.benchmark, cell.M)
-    return {"problem": problem["problem"], "code": _code("marginals", _sigma_files(config, cell.benchmark))}
+    own = block_of(config, cell.benchmark).problem(cell.benchmark).benchmark(config.base)
+    paper = {"solver": "adam", "steps": own.paper_steps}
+    return {
+        "problem": _problem(config, cell.benchmark, cell.M)["problem"],
+        "estimator": paper if config.protocol == "paper" else {"solver": "newton", "regularise": "entropy"},
+        "code": _code("marginals", _sigma_files(config, cell.benchmark)),
+    }
 
 
 def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
@@ -57,8 +65,8 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
         "network": block.network,
         "protocol": config.protocol,
         "method": {"method": variant.method, "settings": config.method_settings(cell.benchmark, variant)},
-        "training": config.training_of(cell.benchmark, variant).learned(),
-        "start_from": variant.start_from,
+        "training": _training(config, cell.benchmark, variant),
+        "start_from": config.start_of(cell.benchmark, variant),
         "seed": int(cell.seed),
         "code": _code("train", files),
     }
@@ -76,9 +84,25 @@ def adjust_recipe(config: Config, cell: Cell, method: str) -> Recipe:
         "samples": digest_of(before["samples"]),
         "marginals": digest_of(before["marginals"]),
         "adjustments": list(config.adjustments),
+        "choice": _choice(config, cell),
         "metrics": list(config.metrics),
         "code": code,
     }
+
+
+def _training(config: Config, benchmark: str, variant: Variant) -> Recipe:
+    """How a variant is trained, with the augmentation that goes with its source where none is asked for."""
+    chosen = config.training_of(benchmark, variant).learned()
+    return {**chosen, "augment": chosen["augment"] or default_augment(block_of(config, benchmark).source)}
+
+
+def _choice(config: Config, cell: Cell) -> Recipe:
+    """How settings of adjustments are chosen, and what is adjusted together."""
+    if config.protocol == "exact":
+        return {"rule": "least-change"}
+    own = block_of(config, cell.benchmark).problem(cell.benchmark).benchmark(config.base)
+    batch, test_batch = own.paper_batches(float(cell.rho))
+    return {"rule": "paper", "batch": batch, "test_batch": test_batch}
 
 
 def timing_recipe(config: Config, benchmark: str, arity: str) -> Recipe:
@@ -133,11 +157,10 @@ def _problem(config: Config, benchmark: str, arity: str) -> Recipe:
 def _source(config: Config, benchmark: str) -> Recipe:
     """A source by name, or the user's own with a digest of its content."""
     spec = block_of(config, benchmark).source
-    if spec in SOURCES:
-        return {"spec": spec}
-    from nslimb.data import source_digest
-
-    return {"spec": spec, "digest": source_digest(spec, config.base)}
+    if spec == "hwf":
+        where = None if config.hwf_path is None else str(source_digest(config.hwf_path))
+        return {"spec": spec, "digest": where, "own_split": config.hwf_own_split}
+    return {"spec": spec} if spec in SOURCES else {"spec": spec, "digest": source_digest(spec, config.base)}
 
 
 def _sigma_files(config: Config, benchmark: str) -> list[Path | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from nslimb.experiment.gather import GridRun
@@ -62,7 +63,30 @@ def tidy(
     frame.insert(7, "source", source)
     frame = frame.merge(reference[reference["table"] == table], how="left", on=KEYS)
     frame["difference"] = frame["accuracy_mean"] - frame["paper_mean"]
+    of_cell = ceilings(runs)
+    frame["ceiling"] = [of_cell.get((arity, rho)) for arity, rho in zip(frame["M"], frame["rho"], strict=True)]
     return frame
+
+
+def ceilings(runs: list[GridRun]) -> dict[tuple[str, str], float]:
+    """The accuracy (%) that a cell's weak labels allow, by M and rho, mean over seeds.
+
+    The test share of each class that is not lost, times the recall of the supervised network where there is one.
+    """
+    found: dict[tuple[str, str], list[float]] = {}
+    for cell in dict.fromkeys(run.cell for run in runs):
+        own = [run.metrics for run in runs if run.cell == cell and run.metrics is not None]
+        if not own or own[0].ceiling is None:
+            continue
+        matrix = np.array(own[0].adjustments["none"]["confusion_matrix"])
+        shares, recall = matrix.sum(axis=1) / matrix.sum(), np.ones(len(matrix))
+        for run in runs:
+            if run.cell == cell and run.supervised and run.metrics is not None:
+                learned = np.array(run.metrics.adjustments["none"]["class_accuracy"], dtype=float)
+                recall = np.nan_to_num(learned, nan=1.0)
+        kept = np.isin(np.arange(len(shares)), own[0].ceiling.lost, invert=True)
+        found.setdefault((cell.M, cell.rho), []).append(100 * float(shares[kept] @ recall[kept]))
+    return {key: float(np.mean(values)) for key, values in found.items()}
 
 
 def comparison(tables: list[Frame], reference: Frame) -> Frame:
@@ -75,8 +99,11 @@ def comparison(tables: list[Frame], reference: Frame) -> Frame:
     return frame
 
 
-def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Frame) -> Frame:
-    """Minutes an epoch beside the paper's; each entry is benchmark, M, batch size and what was measured, if it was."""
+def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Frame, memory: Frame) -> Frame:
+    """Minutes an epoch and peak memory beside the paper's.
+
+    Each entry is benchmark, M, batch size and what was measured, if it was.
+    """
     rows = [
         {
             "algorithm": algorithm,
@@ -85,15 +112,17 @@ def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Fram
             "M": arity,
             "protocol": protocol,
             "minutes_per_epoch": timing and timing.minutes_per_epoch[protocol][algorithm],
+            "peak_mb": timing and timing.peak_mb[protocol][algorithm],
         }
         for protocol in ("paper", "exact")
         for algorithm in ("SL", "LP")
         for benchmark, arity, batch, timing in measured
     ]
     paper = reference.rename(columns={"minutes_per_epoch": "paper_minutes_per_epoch"})
-    paper = paper.astype({"M": str})
-    frame = pd.DataFrame(rows).merge(paper, how="left", on=["algorithm", "batch_size", "benchmark", "M"])
-    return frame.round({"minutes_per_epoch": 4})
+    keys = ["algorithm", "batch_size", "benchmark", "M"]
+    frame = pd.DataFrame(rows).merge(paper.astype({"M": str}), how="left", on=keys)
+    frame = frame.merge(memory.rename(columns={"peak_mb": "paper_peak_mb"}).astype({"M": str}), how="left", on=keys)
+    return frame.round({"minutes_per_epoch": 4, "peak_mb": 0})
 
 
 def laid_out(frame: Frame, oracles: set[str]) -> Frame:
@@ -111,7 +140,11 @@ def laid_out(frame: Frame, oracles: set[str]) -> Frame:
     best = rivals.groupby(shown["cell"]).transform("max")
     shown.loc[rivals.notna() & (rivals == best), "entry"] = shown["entry"].map("**{}**".format)
     wide = shown.pivot(index="method", columns="cell", values="entry")
-    return wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
+    wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
+    ceiling = shown.drop_duplicates("cell").set_index("cell")["ceiling"]
+    if ceiling.notna().any():
+        wide.loc["identifiable ceiling"] = [f"{value:.2f}" if pd.notna(value) else "-" for value in ceiling]
+    return wide
 
 
 def _entry(row: dict[str, Any]) -> str:

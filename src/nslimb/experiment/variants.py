@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods import METHODS, Method, method_class
+
+Augment = Literal["none", "affine", "flip-crop"]
 
 
 class Block(BaseModel):
@@ -25,6 +27,7 @@ class Training(Block):
     epochs: int = Field(default=100, ge=1)
     batch_size: int = Field(default=64, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
+    augment: Augment | None = None  # None: none, but for CIFAR-10 flip-crop
     mixed_precision: bool = False
     compile: bool = False
     device: str = "auto"
@@ -37,6 +40,7 @@ class Training(Block):
 
 
 _OF_THE_JOB = ("device", "threads", "look_every")
+OF_A_BENCHMARK = tuple(name for name in Training.model_fields if name not in ("device", "threads"))
 _LEARNED = tuple(name for name in Training.model_fields if name not in _OF_THE_JOB)
 
 

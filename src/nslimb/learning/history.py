@@ -24,6 +24,7 @@ class Epoch:
     loss: float
     train_weak_accuracy: float
     validation_weak_accuracy: float
+    validation_log_likelihood: float  # mean over the validation samples
     test_accuracy: float | None = None
     test_class_accuracy: list[float] | None = None
     ratios: list[Any] | None = None  # the label ratios in use, [c] or [M, c]

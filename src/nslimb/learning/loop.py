@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from nslimb.arrays import IntArray
 from nslimb.checks import check_count
-from nslimb.data.pixels import flip_and_crop, normalise
+from nslimb.data.pixels import normalise, prepare
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput, TrainingFailed
 from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, save_model
@@ -40,6 +40,8 @@ class Settings:
     batch_size: int = 64
     learning_rate: float = 1e-3
     seed: int = 1
+    augment: str = "none"  # or "affine", "flip-crop"
+    normalisation: str = "auto"  # as the image source says
     device: str = "auto"
     mixed_precision: bool = False
     compile: bool = False
@@ -113,14 +115,16 @@ def train(
                 phase="pre-estimation" if epoch < method.pre_epochs else "training",
                 loss=loss,
                 train_weak_accuracy=right / len(tuples),
-                **_look(network, method, sigma, pixels, samples, test if looked else None),
+                **_look(network, method, sigma, pixels, samples, test if looked else None, settings.normalisation),
                 ratios=None if method.ratios is None else np.round(method.ratios.tolist(), 6).tolist(),
                 seconds=round(seconds, 4),
                 lp_seconds=round(method.lp_seconds - in_lp, 4),
                 batches=-(-len(tuples) // settings.batch_size),
             )
             history.append(row)
-            if method.end_epoch(epoch, partial(predict, network, method, pixels, samples.train)):
+            if method.end_epoch(
+                epoch, partial(predict, network, method, pixels, samples.train, settings.normalisation)
+            ):
                 network = _fresh(settings, sigma, "final", device, pixels, start, base)
                 method.begin_network(network)
                 features = _features(network, settings)
@@ -153,11 +157,9 @@ def _run_epoch(
     losses: list[Tensor] = []
     right = torch.zeros((), dtype=torch.int64, device=pixels.device)
     for rows in order.split(settings.batch_size):
-        taken = pixels[tuples[rows].flatten()]
-        if taken.dim() == 4:
-            taken = flip_and_crop(taken, augmentation)
+        taken = prepare(pixels[tuples[rows].flatten()], settings.augment, augmentation, settings.normalisation)
         with torch.autocast(pixels.device.type) if settings.mixed_precision else nullcontext():
-            features = run(normalise(taken))
+            features = run(taken)
             logits = network.head(features)
         shape = tuples[rows].shape
         batch = Batch(
@@ -177,7 +179,7 @@ def _run_epoch(
         loss.backward()
         optimizer.step()
         losses.append(loss.detach() * len(rows))
-        right += (sigma.apply(batch.logits.detach().argmax(-1)) == batch.weak).sum()
+        right += sigma.explains(batch.logits.detach().argmax(-1), batch.weak).sum()
     per_batch = torch.stack(losses).tolist()  # the one wait for the device
     _refuse_nan(per_batch, network, epoch)
     return sum(per_batch) / len(tuples), float(right)
@@ -213,24 +215,34 @@ def _not_finite(what: str, epoch: int, batch: int) -> str:
 
 
 @torch.no_grad()
-def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any) -> Tensor:
+def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any, normalisation: str = "auto") -> Tensor:
     """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode."""
     wanted = torch.as_tensor(indices, device=pixels.device)
     distinct, place = wanted.unique(return_inverse=True)
     network.eval()
-    logits = [network(normalise(pixels[part])) for part in distinct.split(_EVALUATION_BATCH)]
+    logits = [network(normalise(pixels[part], normalisation)) for part in distinct.split(_EVALUATION_BATCH)]
     scores = method.debias(torch.cat(logits), network.head).log_softmax(-1)
     return scores[place]
 
 
 def _look(
-    network: Classifier, method: Method, sigma: Sigma, pixels: Tensor, samples: Samples, test: Probe | None
+    network: Classifier,
+    method: Method,
+    sigma: Sigma,
+    pixels: Tensor,
+    samples: Samples,
+    test: Probe | None,
+    normalisation: str,
 ) -> dict[str, Any]:
-    """Weak accuracy on the validation samples, and accuracy on the test images for the record."""
-    seen = sigma.apply(predict(network, method, pixels, samples.validation).argmax(-1)).cpu().numpy()
-    looked: dict[str, Any] = {"validation_weak_accuracy": float(np.mean(seen == samples.validation_weak))}
+    """Weak accuracy and log-likelihood on the validation samples, and accuracy on the test images for the record."""
+    scores = predict(network, method, pixels, samples.validation, normalisation)
+    weak = torch.as_tensor(samples.validation_weak, device=scores.device)
+    looked: dict[str, Any] = {
+        "validation_weak_accuracy": float(sigma.explains(scores.argmax(-1), weak).double().mean()),
+        "validation_log_likelihood": float(sigma.log_likelihood(scores, weak).mean()),
+    }
     if test is not None:
-        predicted = predict(network, method, pixels, test.indices).argmax(-1).cpu().numpy()
+        predicted = predict(network, method, pixels, test.indices, normalisation).argmax(-1).cpu().numpy()
         matrix = confusion_matrix(test.labels, predicted, sigma.num_classes)
         recall = np.diag(matrix) / np.maximum(matrix.sum(axis=1), 1)
         looked["test_accuracy"] = float(np.mean(predicted == test.labels))
@@ -251,7 +263,7 @@ def _fresh(
     network = build(settings.network, sigma.num_classes, settings.seed, phase, base=base).to(device)
     try:
         with torch.no_grad():
-            logits = network.eval()(normalise(pixels[:1]))
+            logits = network.eval()(normalise(pixels[:1], settings.normalisation))
     except RuntimeError as error:
         expected = f"a network for images {list(pixels.shape[1:])}"
         raise InvalidInput("network", expected, f"{settings.network}, which fails on them ({error})") from error

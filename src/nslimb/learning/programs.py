@@ -1,4 +1,4 @@
-"""The encodings of eq. (6): which columns and rows make pseudolabels abide by sigma.
+"""The encodings of the linear program, eq. (5): which columns and rows make pseudolabels abide by sigma.
 
 A batch of n samples with M positions and c classes has *proofs*: label vectors of each sample's weak label. Rows come
 first for the samples, last for the ratios: row ``ratio_start + i * c + j`` counts label j at position i, so that
@@ -150,4 +150,40 @@ def slack_columns(ratio_start: int, number: int, penalty: float) -> Columns:
         start=np.arange(2 * number + 1),
         row=rows,
         value=np.tile([1.0, -1.0], number),
+    )
+
+
+def stepped(program: Program, target: FloatArray, epsilon: float) -> Program:
+    """The least that epsilon must grow: minimise s >= 0, the last column, with |count - target| <= epsilon + s.
+
+    The ratio rows come twice, as count + s bounded below and, after them, count - s bounded above.
+    """
+    number = target.size
+    own = stepped_columns(program.columns, program.ratio_start, number)
+    missing = np.full(number, np.inf)
+    return Program(
+        columns=Columns(
+            cost=np.append(own.cost, 1.0),
+            upper=np.append(own.upper, np.inf),
+            start=np.append(own.start, own.start[-1] + 2 * number),
+            row=np.concatenate([own.row, program.ratio_start + np.arange(2 * number)]),
+            value=np.concatenate([own.value, np.ones(number), -np.ones(number)]),
+        ),
+        row_lower=np.concatenate([program.row_lower[: program.ratio_start], target.reshape(-1) - epsilon, -missing]),
+        row_upper=np.concatenate([program.row_upper[: program.ratio_start], missing, target.reshape(-1) + epsilon]),
+        ratio_start=program.ratio_start,
+    )
+
+
+def stepped_columns(columns: Columns, ratio_start: int, number: int) -> Columns:
+    """``columns`` without cost, their entries in the ratio rows twice."""
+    shape = (ratio_start + number, len(columns))
+    once = sparse.csc_matrix((columns.value, columns.row, columns.start), shape=shape)
+    twice = sparse.vstack([once, once[ratio_start:]], format="csc")
+    return Columns(
+        cost=np.zeros(len(columns)),
+        upper=columns.upper,
+        start=twice.indptr.astype(np.int64),
+        row=twice.indices.astype(np.int64),
+        value=twice.data,
     )

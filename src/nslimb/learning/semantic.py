@@ -35,7 +35,8 @@ def semantic_loss(
     ``proofs=None`` counts the whole pre-image, exactly; ``proofs=k`` only its k most probable label
     vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. ``noise`` e is the share
     of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only). The
-    binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer.
+    binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer, and
+    the same ones for every sample, so that they refuse a family.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
@@ -48,7 +49,7 @@ def semantic_loss(
         raise InvalidInput("form", "'nll' or 'bce'", repr(form))
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
         return _with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +13,11 @@ from numpy.typing import NDArray
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
-from nslimb.marginals.estimate import (
-    MarginalEstimate,
-    NotIdentified,
-    best_start,
-    chance,
-    estimate_marginal,
-    misfit,
-)
+from nslimb.marginals.estimate import MarginalEstimate, Regularise, check_regularise, described
 from nslimb.marginals.likelihood import WeakLikelihood
 from nslimb.marginals.newton import climb, rows_at_once
 from nslimb.marginals.profile import likelihood_interval
+from nslimb.marginals.starts import best_start, chance, misfit
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 
@@ -55,10 +48,12 @@ def bootstrap_marginal(
     level: float = 0.95,
     seed: int = 1,
     progress: Callable[[int], None] | None = None,
+    regularise: Regularise = None,
+    noise: float = 0.0,
 ) -> Bootstrap:
     """Percentile intervals: Algorithm 1 again on resampled weak labels, all of them in batched passes.
 
-    ``weak``, ``groups`` and ``counts`` as in :func:`nslimb.estimate_marginal`. Resampling m weak labels with
+    ``weak``, ``groups``, ``counts``, ``regularise`` and ``noise`` as in :func:`nslimb.estimate_marginal`. Resampling m weak labels with
     replacement is drawing their counts from a multinomial with the observed shares. The interval of a class is between
     the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is called with the
     number of estimates that are done.
@@ -67,6 +62,9 @@ def bootstrap_marginal(
     or 1, or the weak labels leave it open (``estimate.flat_classes``), the intervals also take in those of the
     likelihood ratio (:func:`nslimb.marginals.profile.likelihood_interval`).
 
+    With ``regularise`` the ``estimate`` is the regularised one; resamples and intervals are those of the most likely
+    ratios, and an interval that leaves the estimate out is extended to it.
+
     >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
     >>> found.estimate.ratios.numpy().round(2), found.lower.round(2), found.upper.round(2)
     (array([0.32, 0.32, 0.37]), array([0.29, 0.29, 0.35]), array([0.35, 0.35, 0.39]))
@@ -74,18 +72,18 @@ def bootstrap_marginal(
     check_count("resamples", resamples)
     if not 0 < level < 1:
         raise InvalidInput("level", "a number between 0 and 1", level)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotIdentified)  # it is in the result
-        estimate = estimate_marginal(weak, sigma, groups, counts=counts)
-    likelihood = WeakLikelihood.from_weak(weak, sigma, groups, counts)
+    check_regularise(regularise)
+    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts, noise)
     if likelihood.samples > 1e15 or likelihood.samples % 1:
         raise InvalidInput("weak", "whole counts, to draw as many weak labels again", f"{likelihood.samples} in all")
     samples = int(likelihood.samples)
     drawn = numpy_generator(seed, "bootstrap").multinomial(samples, likelihood.shares, size=resamples) / samples
-    first = _grouped(likelihood, estimate)
     rows = min(_ROWS, rows_at_once(likelihood))
     parts = []
     with torch.inference_mode(False), torch.enable_grad():
+        solved = best_start(likelihood)
+        first = solved[0]
+        estimate = described(likelihood, solved, regularise, groups is not None)
         for i in range(0, resamples, rows):
             parts.append(_estimates(likelihood, drawn[i : i + rows], first))
             if progress is not None:
@@ -94,11 +92,17 @@ def bootstrap_marginal(
     identified = np.ones(sigma.num_classes, dtype=bool)
     identified[list(estimate.flat_classes)] = False
     lower, upper = _intervals(likelihood, first, found, identified, level)
+    if groups is None:
+        lower, upper = lower[0], upper[0]
+    else:
+        lower, upper = lower[likelihood.positions], upper[likelihood.positions]
+    if regularise is not None:
+        lower, upper = np.minimum(lower, estimate.ratios.numpy()), np.maximum(upper, estimate.ratios.numpy())
     return Bootstrap(
         estimate=estimate,
         level=level,
-        lower=lower[0] if groups is None else lower[likelihood.positions],
-        upper=upper[0] if groups is None else upper[likelihood.positions],
+        lower=lower,
+        upper=upper,
         identified=identified,
         replicates=found[:, 0] if groups is None else found[:, likelihood.positions],
     )
@@ -118,13 +122,6 @@ def _intervals(
     return np.where(doubtful, np.minimum(lower, low), lower), np.where(doubtful, np.maximum(upper, high), upper)
 
 
-def _grouped(likelihood: WeakLikelihood, estimate: MarginalEstimate) -> FloatArray:
-    """The estimate by group, [G, c]."""
-    ratios = estimate.ratios.numpy().reshape(-1, likelihood.possible.shape[1])
-    groups = len(likelihood.possible)
-    return ratios if len(ratios) == groups else ratios[[list(likelihood.positions).index(g) for g in range(groups)]]
-
-
 def _estimates(likelihood: WeakLikelihood, shares: FloatArray, first: FloatArray) -> FloatArray:
     """Algorithm 1 for each of the shares [n, S]: ratios [n, G, c].
 
@@ -142,6 +139,5 @@ def _estimates(likelihood: WeakLikelihood, shares: FloatArray, first: FloatArray
         better = others.values > stops.values[again] + 1e-9
         ratios[again[better]] = others.ratios[better]
     for i in np.flatnonzero(stops.curves_up):
-        one = WeakLikelihood(likelihood.sigma, shares[i], likelihood.samples, likelihood.positions, likelihood.possible)
-        ratios[i] = best_start(one)[0]
+        ratios[i] = best_start(replace(likelihood, shares=shares[i]))[0]
     return ratios

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,15 @@ from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.diagram import DEAD
 
 
 @dataclass(frozen=True, eq=False)
 class WeakLikelihood:
-    """l(R) = sum_j p_j log Psi_j(R) for ratios R [G, c] of G groups of positions.
+    """l(R) = sum_j p_j log P_j(R) for ratios R [G, c] of G groups of positions.
+
+    P_j = (1 - e) Psi_j / sum_k Psi_k + e / S: label vectors without a weak label never reach a learner, so Psi is
+    conditioned on there being one, and a share e, ``noise``, of the weak labels is drawn from all S at random.
 
     ``shares`` p [S] are the observed shares of the weak labels among ``samples`` of them; ``positions`` [M] is the
     group of each position; ``possible`` [G, c] says which labels sigma accepts anywhere in a group.
@@ -28,14 +35,21 @@ class WeakLikelihood:
     samples: float
     positions: IntArray
     possible: NDArray[np.bool_]
+    noise: float = 0.0
 
     @classmethod
-    def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool) -> WeakLikelihood:
+    def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float = 0.0) -> WeakLikelihood:
         tally = _tally(weak, sigma, counts)
         positions = _positions(groups, sigma)
         possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
         np.logical_or.at(possible, positions, sigma.accepted)
-        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible)
+        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, _noise(noise))
+
+    @cached_property
+    def partial(self) -> bool:
+        """Whether possible labels may make a label vector without a weak label; if not, Psi sums to 1 as it is."""
+        layers = zip(self.sigma.diagram.targets, self.possible[self.positions], strict=True)
+        return any(bool((targets[:, labels] == DEAD).any()) for targets, labels in layers)
 
     @property
     def uniform(self) -> FloatArray:
@@ -50,29 +64,40 @@ class WeakLikelihood:
         """l(R) [n] for each of the ratios [n, G, c], with shares p [n, S] of its own."""
         return self._weighted(self._log_scores(ratios), shares).numpy()
 
-    def log_psi_and_counts(self, ratios: FloatArray, weak: IntArray) -> tuple[FloatArray, FloatArray]:
-        """For each weak index given, log Psi_j(R) [n] and E[positions of group g with label y | s_j] [n, G, c].
+    def values_and_slopes(self, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """l(R) [n] and its derivative in log R [n, G, c], for ratios [n, G, c] and shares [n, S]; from one pass.
 
-        The expected counts divided by R are the derivative of log Psi_j with respect to R. Both from one pass.
+        Where every label vector has a weak label, and without noise, the derivative is the expected number of
+        positions of the group with that label, given the weak labels.
         """
-        scores = self._log_scores(ratios[None]).expand(len(weak), -1, -1).requires_grad_()
-        chosen = self.sigma.log_prob(scores).gather(1, torch.from_numpy(weak).unsqueeze(1)).squeeze(1)
-        (posterior,) = torch.autograd.grad(chosen.sum(), scores)
-        return chosen.detach().numpy(), self._by_group(posterior)
-
-    def value_and_counts(self, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """l(R) [n] and its derivative in log R [n, G, c], the expected counts; for [n, G, c] and shares [n, S]."""
         scores = self._log_scores(ratios).requires_grad_()
         values = self._weighted(scores, shares)
-        (counts,) = torch.autograd.grad(values.sum(), scores)
-        return values.detach().numpy(), self._by_group(counts)
+        (slopes,) = torch.autograd.grad(values.sum(), scores)
+        return values.detach().numpy(), self._by_group(slopes)
+
+    def log_probs_and_slopes(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """log P_j(R) [S] of every weak label and its derivative in log R [S, G, c], for ratios [G, c]."""
+        scores = self._log_scores(ratios[None]).expand(len(self.shares), -1, -1).requires_grad_()
+        chosen = self.log_probs(scores).diagonal()
+        (slopes,) = torch.autograd.grad(chosen.sum(), scores)
+        return chosen.detach().numpy(), self._by_group(slopes)
+
+    def log_probs(self, scores: torch.Tensor) -> torch.Tensor:
+        """log P_j [n, S] for the logarithms of each position's ratios [n, M, c]; differentiable."""
+        found = self.sigma.log_prob(scores)
+        if self.partial:
+            found = found - found.logsumexp(dim=1, keepdim=True)
+        if self.noise:
+            by_chance = found.new_tensor(math.log(self.noise / found.shape[1]))
+            found = torch.logaddexp(found + math.log1p(-self.noise), by_chance)
+        return found
 
     def _weighted(self, scores: torch.Tensor, shares: FloatArray) -> torch.Tensor:
-        """sum_j p_j log Psi_j over the weak labels that were seen: those of probability 0 count for nothing there."""
+        """sum_j p_j log P_j over the weak labels that were seen: those of probability 0 count for nothing there."""
         seen = np.flatnonzero(shares.any(axis=0))
-        log_psi = self.sigma.log_prob(scores).index_select(1, torch.from_numpy(seen))
+        found = self.log_probs(scores).index_select(1, torch.from_numpy(seen))
         weights = torch.from_numpy(shares[:, seen])
-        return torch.where(weights > 0, weights * log_psi, 0.0).sum(dim=1)
+        return torch.where(weights > 0, weights * found, 0.0).sum(dim=1)
 
     def _by_group(self, by_position: torch.Tensor) -> FloatArray:
         """Sum [n, M, c] over the positions of each group."""
@@ -116,3 +141,9 @@ def _positions(groups: Any, sigma: Sigma) -> IntArray:
     if sorted(set(positions.tolist())) != list(range(positions.max() + 1)):
         raise InvalidInput("groups", expected, positions.tolist())
     return positions
+
+
+def _noise(noise: Any) -> float:
+    if isinstance(noise, bool) or not isinstance(noise, numbers.Real) or not 0 <= noise < 1:
+        raise InvalidInput("noise", "the share of weak labels drawn at random, at least 0 and below 1", repr(noise))
+    return float(noise)

@@ -16,6 +16,7 @@ _FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03
 _DIFFERENCE = 1e-6
 _MAX_ITERATIONS = 500
 _SHORTEST_STEP = 1e-10
+_LONGEST_STEP = 20.0
 # Cells of the diagram's tables that one pass may hold.
 _CELLS = 4_000_000
 
@@ -45,9 +46,9 @@ def climb(
 ) -> Stops:
     """Maximise l(R) + mu sum log R along falling mu from each of the ``starts`` [n, G, c], with shares p [n, S].
 
-    The gradient of l in log R is the expected counts N; with K their derivative, the curvature of l in relative
-    changes of R is K - diag(N). Nothing is divided by a ratio that goes to 0. ``held`` [n, G, c] marks one ratio in
-    each of the starts that is not to change.
+    With N the gradient of l in log R and K the derivative of N, the curvature of l in relative changes of R is
+    K - diag(N). Nothing is divided by a ratio that goes to 0. ``held`` [n, G, c] marks one ratio in each of the starts
+    that is not to change.
     """
     rows = rows_at_once(likelihood)
     kept = np.zeros((len(starts), 0, int(likelihood.possible.sum())))
@@ -76,8 +77,8 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, k
     going = np.arange(len(starts))
     while len(going):
         here, mu, p = ratios[going], barrier[going], shares[going]
-        value, counts, derivative = _second_order(likelihood, here, p)
-        gradient = counts + mu[:, None]
+        value, slopes, derivative = second_order(likelihood, here, p)
+        gradient = slopes + mu[:, None]
         basis = _keeping_sums(here, possible, kept[going])
         change = _ascent(_diagonal(gradient) - derivative, gradient, basis, mu)
         gain = (gradient * change).sum(axis=1)
@@ -85,10 +86,9 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, k
         step = np.minimum(1.0, 0.95 / np.maximum(1e-300, -change.min(axis=1)))
         searching = np.arange(len(going))
         while len(searching):
-            candidate = here[searching]
-            candidate[:, possible] *= 1 + step[searching, None] * change[searching]
-            found = likelihood.values(candidate, p[searching])
-            found += mu[searching] * np.log(candidate[:, possible]).sum(axis=1)
+            tried = step[searching, None] * change[searching]
+            held = kept[going[searching]].any(axis=1)
+            candidate, found = _moved(likelihood, here[searching], tried, held, p[searching], mu[searching])
             higher = found >= merit[searching] + 1e-4 * step[searching] * gain[searching] - 1e-15
             ratios[going[searching[higher]]] = candidate[higher]
             searching = searching[~higher]
@@ -105,14 +105,49 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, k
     return Stops(ratios, values, iterations, converged, *_upward(likelihood, ratios, shares, basis))
 
 
+def _moved(
+    likelihood: WeakLikelihood,
+    ratios: FloatArray,
+    change: FloatArray,
+    held: NDArray[np.bool_],
+    shares: FloatArray,
+    mu: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """The ratios [n, G, c] after a relative change [n, L] that is 0 where held, and l(R) + mu sum log R there [n].
+
+    Where Psi is conditioned on there being a weak label, maxima may lie where that itself is improbable, at the end of
+    a valley r_a = k r_b ** 2. It is straight in log R alone, so that R exp(change) is tried too; the better one counts.
+    """
+    possible = likelihood.possible
+
+    def merit(moved: FloatArray) -> FloatArray:
+        barrier = mu * np.log(moved[:, possible]).sum(axis=1)
+        return np.asarray(likelihood.values(moved, shares) + barrier)
+
+    straight = ratios.copy()
+    straight[:, possible] *= 1 + change
+    found = merit(straight)
+    if not likelihood.partial:
+        return straight, found
+    curved, fixed = ratios.copy(), np.zeros(ratios.shape)
+    curved[:, possible] *= np.exp(np.minimum(change, _LONGEST_STEP))
+    fixed[:, possible] = np.where(held, ratios[:, possible], 0.0)
+    free = np.where(fixed > 0, 0.0, curved)
+    room = free.sum(axis=2, keepdims=True)
+    curved = fixed + free * (1 - fixed.sum(axis=2, keepdims=True)) / np.where(room > 0, room, 1.0)
+    other = merit(curved)
+    better = other > found
+    return np.where(better[:, None, None], curved, straight), np.where(better, other, found)
+
+
 def _upward(
     likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray, basis: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The relative changes along which the likelihood curves up most, and whether it does."""
-    _, counts, derivative = _second_order(likelihood, ratios, shares)
+    _, slopes, derivative = second_order(likelihood, ratios, shares)
     if basis.shape[2] == 0:
-        return np.zeros_like(counts), np.zeros(len(ratios), dtype=bool)
-    values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ (_diagonal(counts) - derivative) @ basis)
+        return np.zeros_like(slopes), np.zeros(len(ratios), dtype=bool)
+    values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ (_diagonal(slopes) - derivative) @ basis)
     return (basis @ vectors[:, :, :1])[:, :, 0], values[:, 0] < -1e-4
 
 
@@ -128,7 +163,7 @@ def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_], kept: FloatAr
     return np.asarray(np.linalg.svd(rows)[2][:, rows.shape[1] :].transpose(0, 2, 1))
 
 
-def _second_order(
+def second_order(
     likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """l(R) [n], its derivative N in log R [n, L] and the derivative K of N [n, L, L]; one pass for all."""
@@ -136,10 +171,10 @@ def _second_order(
     size = len(live)
     nearby = np.repeat(ratios[:, None], size + 1, axis=1)
     nearby.reshape(*nearby.shape[:2], -1)[:, np.arange(size), live] *= np.exp(_DIFFERENCE)
-    values, counts = likelihood.value_and_counts(
+    values, slopes = likelihood.values_and_slopes(
         nearby.reshape(-1, *ratios.shape[1:]), np.repeat(shares, size + 1, axis=0)
     )
-    flat = counts.reshape(len(ratios), size + 1, -1)[:, :, live]
+    flat = slopes.reshape(len(ratios), size + 1, -1)[:, :, live]
     derivative = (flat[:, :-1] - flat[:, -1:]) / _DIFFERENCE
     return (
         values.reshape(-1, size + 1)[:, -1],

@@ -1,6 +1,7 @@
 """The symbolic component sigma: compiled once, then every question is one pass over its diagram."""
 
 from nslimb.sigma.component import Best, Sigma
+from nslimb.sigma.families import Family
 from nslimb.sigma.library import (
     CIFAR10_CLASSES,
     CIFAR10_HIERARCHY,
@@ -11,7 +12,7 @@ from nslimb.sigma.library import (
     smallest_parent,
     total,
 )
-from nslimb.sigma.product import combine
+from nslimb.sigma.product import combine, family
 from nslimb.sigma.sequences import addition, automaton, comparison
 from nslimb.sigma.transducer import Transducer
 
@@ -20,6 +21,7 @@ __all__ = [
     "CIFAR10_HIERARCHY",
     "FORMULA_CLASSES",
     "Best",
+    "Family",
     "Sigma",
     "Transducer",
     "addition",
@@ -27,6 +29,7 @@ __all__ = [
     "combine",
     "comparison",
     "counterexample",
+    "family",
     "formula",
     "maximum",
     "smallest_parent",

@@ -26,8 +26,10 @@ from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
 from nslimb.sigma.positions import read_positions
 from nslimb.sigma.tracing import compile_expression
+from nslimb.sigma.values import check_class_names, decode_listed, encode_listed
 
 if TYPE_CHECKING:
+    from nslimb.sigma.candidates import Candidates
     from nslimb.sigma.transducer import Transducer
 
 
@@ -44,6 +46,7 @@ class Observed(NamedTuple):
     last: Tensor  # [B], the state of the last layer
     symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
     possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
+    roots: Tensor | None = None  # [B], the state of the first layer (families)
 
 
 class Sigma:
@@ -61,6 +64,7 @@ class Sigma:
     [[0, 1], [1, 0], [1, 1]]
     """
 
+    is_family = False  # whether samples have sigmas of their own (nslimb.sigma.family)
     _weak_dims = 0  # axes of one weak label
 
     def __init__(
@@ -75,7 +79,7 @@ class Sigma:
         self.name = name
         self.options = dict(options or {})
         self.program = program  # writes sigma down for the engine "scallop"
-        self.class_names = _check_class_names(class_names, diagram.num_classes)
+        self.class_names = check_class_names(class_names, diagram.num_classes)
         self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -211,6 +215,26 @@ class Sigma:
         diagram = compile_expression(formula.holds, positions, check_count("max_states", max_states))
         return cls(diagram, "dimacs")
 
+    @staticmethod
+    def from_candidates(
+        candidates: Iterable[Any], num_classes: int, class_names: Sequence[str] | None = None
+    ) -> Candidates:
+        """Label vectors listed for each sample, one of which is right: the paper's (x, {sigma_i}).
+
+        A family with a member for each distinct list, which is True on the list and False elsewhere. ``encode`` takes
+        such lists too, so that the weak labels are ``sigma.encode(candidates)``. Label vectors of one list are equally
+        long; lists of different samples may differ in that (:func:`nslimb.sigma.family`).
+
+        >>> candidates = [[(0, 1), (1, 0)], [(2, 2)], [(1, 0), (0, 1)]]
+        >>> sigma = Sigma.from_candidates(candidates, num_classes=3)
+        >>> weak = sigma.encode(candidates)
+        >>> weak, sigma.preimage(int(weak[2])).tolist()
+        (tensor([1, 3, 1]), [[0, 1], [1, 0]])
+        """
+        from nslimb.sigma.candidates import compile_candidates
+
+        return compile_candidates(candidates, num_classes, class_names)
+
     @property
     def diagram(self) -> Diagram:
         """The reduced decision diagram."""
@@ -270,16 +294,7 @@ class Sigma:
         >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
         tensor([1, 0])
         """
-        index = {label: i for i, label in enumerate(self.weak_labels)}
-        shown = ", ".join(map(repr, self.weak_labels[:10])) + (", ..." if len(self.weak_labels) > 10 else "")
-        expected = f"a sequence of weak labels of sigma ({shown})"
-        try:
-            listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else list(values)
-            return torch.tensor([index[value] for value in listed], dtype=torch.int64)
-        except KeyError as error:
-            raise InvalidInput("values", expected, repr(error.args[0])) from None
-        except TypeError:  # not a sequence, or one of sequences
-            raise InvalidInput("values", expected, repr(values)) from None
+        return encode_listed(values, self.weak_labels)
 
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels given by index: the inverse of :meth:`encode`; None for -1, which is invalid.
@@ -288,13 +303,7 @@ class Sigma:
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
         ['odd', 'even']
         """
-        size = len(self.weak_labels)
-        expected = f"indices into sigma.weak_labels (0 to {size - 1}), or -1 for none"
-        given = as_integers("indices", indices, expected)
-        if given.dim() != 1:
-            raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
-        check_range("indices", given + 1, size + 1, expected)
-        return [None if index == DEAD else self.weak_labels[index] for index in given.tolist()]
+        return decode_listed(indices, self.weak_labels)
 
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
@@ -331,7 +340,7 @@ class Sigma:
         sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
         if weak is None:
             return sizes
-        return tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
+        return tuple(sizes[s] for s in self._check_observed(weak).reshape(-1).tolist())
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""
@@ -371,7 +380,7 @@ class Sigma:
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
             return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
-        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols)
+        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols, observed.roots)
         return _where_possible(log_probs.gather(1, observed.last.unsqueeze(1)).squeeze(1), observed.possible)
 
     def log_valid(self, log_scores: Tensor) -> Tensor:
@@ -416,11 +425,15 @@ class Sigma:
         return passes.log_total(values, dim=1).t()
 
     @staticmethod
-    def check(value: Any) -> Sigma:
-        """``value`` if it is a Sigma: what functions that take one call first."""
+    def check(value: Any, families: bool = False) -> Sigma:
+        """``value`` if it is a Sigma, and no family unless these are welcome: called first by all that take one."""
         if not isinstance(value, Sigma):
             given = f"an object of type {type(value).__name__}"
             raise InvalidInput("sigma", "a Sigma (nslimb.sigma.maximum, Sigma.from_function, ...)", given)
+        if value.is_family and not families:
+            raise InvalidInput(
+                "sigma", "one sigma for all samples", f"{value!r}; sigma.member(name) is one of its members"
+            )
         return value
 
     def _plan(self, device: torch.device) -> tuple[LayerPlan, ...]:
@@ -435,7 +448,7 @@ class Sigma:
 
     def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> tuple[Tensor, list[Tensor]]:
         """Log-probabilities [B, k'] of the best label vectors of each sample's weak label, and pointers to them."""
-        values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols)
+        values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols, observed.roots)
         chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
         return _where_possible(chosen, observed.possible), pointers
 
@@ -480,15 +493,3 @@ def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:
     if possible is None:
         return values
     return values.where(possible.view(-1, *(1,) * (values.dim() - 1)), float("-inf"))
-
-
-def _check_class_names(names: Any, num_classes: int) -> tuple[str, ...]:
-    """What the classes are called: their numbers where no names are given."""
-    if names is None:
-        return tuple(map(str, range(num_classes)))
-    expected = f"{num_classes} distinct names, one for each class"
-    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput("class_names", expected, repr(names))
-    if len(set(names)) != num_classes or len(names) != num_classes:
-        raise InvalidInput("class_names", expected, f"{len(names)}: {', '.join(names)}")
-    return tuple(names)

@@ -148,13 +148,25 @@ def finish_layers(
     return _reduce(layers, last, weak_labels)
 
 
+def finish_family(layers: Sequence[IntArray], values: Sequence[Hashable]) -> tuple[Diagram, IntArray]:
+    """Reduce layers with several first states, and say what has become of each of them: their roots."""
+    weak_labels, last = _index_weak_labels(values)
+    reduced, roots = _merge_states(layers, last)
+    return Diagram(reduced, weak_labels), roots
+
+
 def _sizes(num_classes: int, arity: int, max_states: int) -> tuple[int, int, int]:
     """The three as Python integers, which do not wrap round."""
     return check_count("num_classes", num_classes), check_count("arity", arity), check_count("max_states", max_states)
 
 
 def _reduce(layers: Sequence[IntArray], last: IntArray, weak_labels: tuple[Hashable, ...]) -> Diagram:
-    """Merge states with equal futures, from the last layer back; ``last`` maps its states to weak labels."""
+    """Merge states with equal futures; ``last`` maps the states of the last layer to weak labels."""
+    return Diagram(_merge_states(layers, last)[0], weak_labels)
+
+
+def _merge_states(layers: Sequence[IntArray], last: IntArray) -> tuple[tuple[IntArray, ...], IntArray]:
+    """The layers with states of equal futures merged, from the last one back, and the new names of the first states."""
     renamed = last
     reduced: list[IntArray] = []
     for targets in reversed(layers):
@@ -166,7 +178,7 @@ def _reduce(layers: Sequence[IntArray], last: IntArray, weak_labels: tuple[Hasha
         names = np.where(alive, np.cumsum(alive) - 1, DEAD)
         renamed = names[inverse]
         reduced.append(np.ascontiguousarray(unique[alive]))
-    return Diagram(tuple(reversed(reduced)), weak_labels)
+    return tuple(reversed(reduced)), renamed
 
 
 def _index_weak_labels(values: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], IntArray]:

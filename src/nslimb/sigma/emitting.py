@@ -8,7 +8,7 @@ States with the same row of (target, emission) become one, from the last layer b
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ class _Explored:
     """The layers before reduction, dead ends dropped, with what each edge emits."""
 
     def __init__(self, layers: Sequence[IntArray], emitted: Sequence[Hashable], ends: Sequence[Hashable]) -> None:
-        alive = np.array([end is not None for end in ends])
+        alive = np.array([end is not None for end in ends], dtype=bool)
         self.layers = _living(layers, alive)
         self.ends = ends
         sizes = np.cumsum([0, *(layer.size for layer in layers)])
@@ -114,7 +114,7 @@ def _living(layers: Sequence[IntArray], alive: BoolArray) -> list[IntArray]:
     """The layers with every edge cut that leads to no end."""
     living: list[IntArray] = []
     for targets in reversed(layers):
-        cut = np.where((targets != DEAD) & alive[targets], targets, DEAD)
+        cut = np.where(np.append(alive, False)[targets], targets, DEAD)  # DEAD is -1 and so picks the last
         alive = (cut != DEAD).any(axis=1)
         living.append(cut)
     return living[::-1]
@@ -189,30 +189,49 @@ def list_weak_labels(diagram: Emitting, limit: int) -> Diagram:
     All that has been emitted before a state is equally long, and leads to a weak label of its own. So no state can go
     with more sequences than there are weak labels.
     """
-    # A row is (state, symbols so far, SILENT for those to come).
-    rows = np.full((1, 1 + diagram.length), SILENT, dtype=np.int64)
-    rows[0, 0] = 0
+    prefixes = _Prefixes(len(diagram.symbols))
+    state, prefix = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     layers: list[IntArray] = []
-    for targets, emissions, places in zip(diagram.targets, diagram.emissions, diagram.places, strict=True):
-        source, label = np.nonzero(targets[rows[:, 0]] != DEAD)
-        before = rows[source, 0]
-        after, symbol = rows[source], emissions[before, label]
-        after[:, 0] = targets[before, label]
-        emits = np.flatnonzero(symbol != SILENT)
-        after[emits, 1 + places[before[emits]]] = symbol[emits]
-        following, inverse = np.unique(after, axis=0, return_inverse=True)
-        _check_limit(int(np.bincount(following[:, 0]).max()), limit)
-        layer = np.full((len(rows), diagram.num_classes), DEAD, dtype=np.int64)
+    for targets, emissions, width in zip(diagram.targets, diagram.emissions, diagram.widths[1:], strict=True):
+        source, label = np.nonzero(targets[state] != DEAD)
+        extended = prefixes.extend(prefix[source], emissions[state[source], label])
+        pairs = extended * width + targets[state[source], label]
+        distinct, inverse = np.unique(pairs, return_inverse=True)
+        layer = np.full((len(state), diagram.num_classes), DEAD, dtype=np.int64)
         layer[source, label] = inverse.reshape(-1)
         layers.append(layer)
-        rows = following
-    if (diagram.last != SILENT).all():
-        rows[:, -1] = diagram.last[rows[:, 0]]
-    values = [tuple(diagram.symbols[symbol] for symbol in row) for row in rows[:, 1:].tolist()]
+        state, prefix = distinct % width, distinct // width
+        _check_limit(int(np.bincount(state).max()), limit)
+    sequences = prefixes.sequences(prefixes.extend(prefix, diagram.last[state]), diagram.length)
+    values = [tuple(diagram.symbols[symbol] for symbol in sequence) for sequence in sequences.tolist()]
     weak_labels, last = _index_weak_labels(values)
     _check_limit(len(weak_labels), limit)
-    reduced = _reduce(layers, last, weak_labels)
-    return Diagram(reduced.targets, weak_labels, diagram.order)
+    return replace(_reduce(layers, last, weak_labels), order=diagram.order)
+
+
+class _Prefixes:
+    """Sequences as the nodes of a tree: each but the empty one, 0, is another with one symbol more."""
+
+    def __init__(self, symbols: int) -> None:
+        self.symbols = symbols
+        self.nodes: dict[int, int] = {-1: 0}  # by parent * symbols + symbol
+
+    def extend(self, prefix: IntArray, symbol: IntArray) -> IntArray:
+        """The sequences with these symbols appended; SILENT appends none."""
+        emits = np.flatnonzero(symbol != SILENT)
+        keys, inverse = np.unique(prefix[emits] * self.symbols + symbol[emits], return_inverse=True)
+        nodes = [self.nodes.setdefault(key, len(self.nodes)) for key in keys.tolist()]
+        extended: IntArray = prefix.copy()
+        extended[emits] = np.array(nodes, dtype=np.int64)[inverse.reshape(-1)]
+        return extended
+
+    def sequences(self, node: IntArray, length: int) -> IntArray:
+        """The symbols of sequences of equal length, [n, length]."""
+        keys: IntArray = np.fromiter(self.nodes, dtype=np.int64)
+        symbols: IntArray = np.empty((len(node), length), dtype=np.int64)
+        for place in reversed(range(length)):
+            symbols[:, place], node = keys[node] % self.symbols, keys[node] // self.symbols
+        return symbols
 
 
 def _check_limit(number: int, limit: int) -> None:

@@ -44,6 +44,7 @@ class LayerPlan:
     groups: tuple[Tensor, ...]  # [states, width] each: incoming rows of T, padded with its last row
     order: Tensor | None  # [following], position of each state in the concatenated groups
     cells: Tensor  # [n * L], the cell of each edge; dead edges share a cell of padding
+    one_each: bool  # one edge leads to each state, so that there is nothing to sum, and another layer follows
     emission: Emission | None  # None where no edge emits
 
 
@@ -85,6 +86,7 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
         groups=tuple(torch.from_numpy(group).to(device) for group in groups),
         order=None if in_order else torch.from_numpy(position).to(device),
         cells=torch.from_numpy(cells[:-1]).to(device),
+        one_each=len(all_cells) == following and layer < diagram.arity - 1,
         emission=_plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None,
     )
 

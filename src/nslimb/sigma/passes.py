@@ -63,28 +63,39 @@ def _in_group_order(layer: LayerPlan, rows: Tensor) -> list[Tensor]:
     return list(rows.split([len(group) for group in layer.groups]))
 
 
-def log_sum(log_scores: Tensor, layers: tuple[LayerPlan, ...], observed: Tensor | None = None) -> Tensor:
+def log_sum(
+    log_scores: Tensor, layers: tuple[LayerPlan, ...], observed: Tensor | None = None, roots: Tensor | None = None
+) -> Tensor:
     """log P(last state = s), along paths that emit what was ``observed``, for every s: [B, M, c] -> [B, S].
 
-    Differentiable.
+    Paths start in the first layer's only state, or in those that ``roots`` [B] name. Differentiable.
     """
-    result: Tensor = _LogSum.apply(log_scores, layers, observed)  # type: ignore[no-untyped-call]
+    result: Tensor = _LogSum.apply(log_scores, layers, observed, roots)  # type: ignore[no-untyped-call]
     return result
+
+
+def _start(scores: Tensor, layers: tuple[LayerPlan, ...], roots: Tensor | None) -> Tensor:
+    """log P of the first states [n, B]: each sample begins at its root."""
+    if roots is None:
+        return scores.new_zeros((1, scores.shape[-1]))
+    return scores.new_full((layers[0].states, len(roots)), _NEG_INF).scatter_(0, roots.unsqueeze(0), 0.0)
 
 
 def log_total(values: Tensor, dim: int) -> Tensor:
     """log-sum-exp along an axis, whose gradient is 0 where all values are -inf."""
     # Not -inf, from which -inf cannot be subtracted.
     peak = values.detach().amax(dim=dim, keepdim=True).clamp_min(torch.finfo(values.dtype).min)
-    mass = (values - peak).exp().sum(dim=dim)
+    mass = ((values - peak) * _LOG2_E).exp2().sum(dim=dim)  # exp is slow where it underflows (see _LogSum)
     reached = mass > 0
     return mass.where(reached, 1.0).log().where(reached, _NEG_INF) + peak.squeeze(dim)
 
 
-def _log_sum_composed(log_scores: Tensor, layers: tuple[LayerPlan, ...], observed: Tensor | None) -> Tensor:
+def _log_sum_composed(
+    log_scores: Tensor, layers: tuple[LayerPlan, ...], observed: Tensor | None, roots: Tensor | None
+) -> Tensor:
     """``log_sum`` out of torch's own operations: slower, and differentiable as often as one likes."""
     scores = log_scores.permute(1, 2, 0)
-    alpha = scores.new_zeros((1, scores.shape[-1]))
+    alpha = _start(scores, layers, roots)
     for layer in layers:
         edges = alpha.unsqueeze(1) + scores[layer.position].index_select(0, layer.labels)
         if observed is not None and layer.emission is not None:
@@ -95,14 +106,18 @@ def _log_sum_composed(log_scores: Tensor, layers: tuple[LayerPlan, ...], observe
 
 
 def k_best(
-    log_scores: Tensor, layers: tuple[LayerPlan, ...], k: int, observed: Tensor | None = None
+    log_scores: Tensor,
+    layers: tuple[LayerPlan, ...],
+    k: int,
+    observed: Tensor | None = None,
+    roots: Tensor | None = None,
 ) -> tuple[Tensor, list[Tensor]]:
     """Log-probabilities [S, k', B] of the k best label vectors of every s, falling, and the pointers to them.
 
     k' is k, or less where no weak label has k label vectors; what is missing is -inf. Differentiable.
     """
     pointers: list[Tensor] = []
-    values: Tensor = _KBest.apply(log_scores, layers, k, observed, pointers)  # type: ignore[no-untyped-call]
+    values: Tensor = _KBest.apply(log_scores, layers, k, observed, roots, pointers)  # type: ignore[no-untyped-call]
     return values, pointers
 
 
@@ -118,13 +133,22 @@ class _LogSum(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, log_scores: Tensor, layers: tuple[LayerPlan, ...], observed: Tensor | None) -> Tensor:
+    def forward(
+        ctx: Any,
+        log_scores: Tensor,
+        layers: tuple[LayerPlan, ...],
+        observed: Tensor | None,
+        roots: Tensor | None,
+    ) -> Tensor:
         scores = _batch_last(log_scores) * _LOG2_E
         lowest = torch.finfo(scores.dtype).min
-        alpha = scores.new_zeros((1, scores.shape[-1]))
+        alpha = _start(scores, layers, roots)
         saved = []
         for layer in layers:
             table = _edge_scores(layer, alpha, scores[layer.position], observed)
+            if layer.one_each:
+                alpha = table.index_select(0, layer.groups[0].view(-1))
+                continue
             alphas = []
             for group in layer.groups:
                 incoming = _incoming(group, table)
@@ -135,31 +159,40 @@ class _LogSum(torch.autograd.Function):
                 alphas.append(total.log2().add_(peak))
                 saved += [incoming, total]
             alpha = _in_state_order(layer, alphas)
-        ctx.layers, ctx.shape, ctx.observed = layers, scores.shape, observed
+        ctx.layers, ctx.shape, ctx.observed, ctx.roots = layers, scores.shape, observed, roots
         ctx.save_for_backward(log_scores, *saved)
         return (alpha * _LN_2).t()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         log_scores, *saved = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradient itself is to be differentiated
-            composed = _log_sum_composed(log_scores, ctx.layers, ctx.observed)
-            return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None
+            composed = _log_sum_composed(log_scores, ctx.layers, ctx.observed, ctx.roots)
+            return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None, None
         gradient = grad.new_zeros(ctx.shape)
         flow = grad.t()
         layer: LayerPlan
         for layer in reversed(ctx.layers):
-            parts = []
-            for part in reversed(_in_group_order(layer, flow)):
-                total, weight = saved.pop(), saved.pop()
-                # The total is at least 1, the peak's own weight, unless no path arrives at all.
-                per_weight = part / total.clamp_min(1.0)
-                parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
-            by_cell = parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
+            # Where one edge leads to each state, those that no path reaches get no flow from the layer that follows.
+            by_cell = flow if layer.one_each else _shared_out(layer, flow, saved)
             by_edge = by_cell.index_select(0, layer.cells).view(layer.states, layer.live, -1)
-            gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
+            if layer.live == ctx.shape[1]:
+                torch.sum(by_edge, dim=0, out=gradient[layer.position])
+            else:
+                gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
             flow = by_edge.sum(dim=1)
-        return gradient.permute(2, 0, 1), None, None
+        return gradient.permute(2, 0, 1), None, None, None
+
+
+def _shared_out(layer: LayerPlan, flow: Tensor, saved: list[Tensor]) -> Tensor:
+    """What arrives at the states [following, B], shared out among their cells by weight; takes both off ``saved``."""
+    parts = []
+    for part in reversed(_in_group_order(layer, flow)):
+        total, weight = saved.pop(), saved.pop()
+        # The total is at least 1, the peak's own weight, unless no path arrives at all.
+        per_weight = part / total.clamp_min(1.0)
+        parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
+    return parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
 
 
 class _KBest(torch.autograd.Function):
@@ -176,10 +209,11 @@ class _KBest(torch.autograd.Function):
         layers: tuple[LayerPlan, ...],
         k: int,
         observed: Tensor | None,
+        roots: Tensor | None,
         pointers: list[Tensor],
     ) -> Tensor:
         scores = _batch_last(log_scores)
-        value = scores.new_zeros((1, 1, scores.shape[-1]))
+        value = _start(scores, layers, roots).unsqueeze(1)
         kept = []
         for layer in layers:
             table = _edge_scores(layer, value, scores[layer.position], observed)
@@ -193,7 +227,7 @@ class _KBest(torch.autograd.Function):
         return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         gradient = grad.new_zeros(ctx.shape)
         flow = grad
         for i in range(len(ctx.layers) - 1, -1, -1):
@@ -206,7 +240,7 @@ class _KBest(torch.autograd.Function):
             chosen = chosen[:rows].view(layer.states, layer.live, kept, -1)
             gradient[layer.position].index_copy_(0, layer.labels, chosen.sum(dim=(0, 2)))
             flow = chosen.sum(dim=1)
-        return gradient.permute(2, 0, 1), None, None, None, None
+        return gradient.permute(2, 0, 1), None, None, None, None, None
 
 
 def _best_of(incoming: Tensor, group: Tensor, keep: int, padding: int) -> tuple[Tensor, Tensor]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from nslimb.checks import as_integers, check_count
+from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
+from nslimb.sigma.diagram import check_order
 
 
 class Positions(NamedTuple):
@@ -14,7 +15,12 @@ class Positions(NamedTuple):
 
     sizes: tuple[int, ...]  # number of labels of each position
     names: tuple[tuple[str, ...] | None, ...]  # of the labels, where they are given
-    order: tuple[int, ...]  # order[k] is the position read at step k
+    order: tuple[int, ...] | None  # order[k] is the position read at step k; None: position k
+
+    @property
+    def reading(self) -> tuple[int, ...]:
+        """The position read at each step."""
+        return tuple(range(len(self.sizes))) if self.order is None else self.order
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -46,14 +52,3 @@ def _names(argument: str, entry: Any) -> tuple[str, ...] | None:
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidInput(argument, "a number of classes or a list of distinct names", repr(entry))
     return names
-
-
-def check_order(order: Any, arity: int) -> tuple[int, ...]:
-    """The position read at each step; in the order in which they stand where none is given."""
-    if order is None:
-        return tuple(range(arity))
-    expected = f"each of the positions 0 to {arity - 1} once"
-    steps = tuple(as_integers("order", order, expected).tolist())
-    if sorted(steps) != list(range(arity)):
-        raise InvalidInput("order", expected, repr(order))
-    return steps

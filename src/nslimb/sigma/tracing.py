@@ -1,8 +1,4 @@
-"""From a traced function to a diagram: one product of diagrams for each operation that it applies.
-
-A *piece* is the diagram of one expression over the labels that it looks at, reduced before it is used further. So the
-cost is that of the products, and never that of the label vectors.
-"""
+"""From a traced function to a diagram: one product of diagrams for each operation that it applies."""
 
 from __future__ import annotations
 
@@ -10,24 +6,17 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from nslimb.arrays import IntArray
 from nslimb.errors import InvalidInput, NslimbError
-from nslimb.sigma.diagram import DEAD, Diagram, finish_layers
+from nslimb.sigma.diagram import Diagram, finish_layers
 from nslimb.sigma.expression import Expression, Kind, Missing, as_expression, untraceable
+from nslimb.sigma.pieces import Piece, Pieces
 from nslimb.sigma.positions import Positions
-from nslimb.sigma.walk import walk
-
-
-class Piece(NamedTuple):
-    """The values of an expression as a diagram over some steps of the reading; the others do not matter to it."""
-
-    steps: tuple[int, ...]
-    diagram: Diagram
-
 
 _FUNCTIONS: dict[str, Callable[..., Hashable]] = {
     "+": operator.add,
@@ -55,14 +44,16 @@ _ASSOCIATIVE = ("+", "&", "|", "minimum", "maximum")
 
 
 def compile_expression(function: Callable[..., Any], positions: Positions, max_states: int) -> Diagram:
-    """The diagram of ``function``, called once on a tuple of traced labels; its layers follow ``positions.order``."""
-    piece = _Compiler(_trace(function, positions), positions, max_states).compile()
-    layers, values = _over_all_positions(piece, positions), piece.diagram.weak_labels
+    """The diagram of ``function``, called once on a tuple of traced labels; its layers follow the order of reading."""
+    pieces = Pieces(positions, max_states)
+    piece = _Compiler(_trace(function, positions), pieces).compile()
+    layers, values = pieces.over_all_positions(piece), piece.diagram.weak_labels
     if Missing.DIVISION in values:
-        example = _example(layers, values.index(Missing.DIVISION), positions.order)
+        example = _example(layers, values.index(Missing.DIVISION), positions.reading)
         expected = "no // or % by zero; divide by where(divisor != 0, divisor, None) to leave such label vectors out"
         raise InvalidInput("function", expected, f"a zero for the label vector {example}")
-    return finish_layers(layers, lambda value: None if value is Missing.INVALID else value, zip(values))
+    diagram = finish_layers(layers, lambda value: None if value is Missing.INVALID else value, zip(values))
+    return replace(diagram, order=positions.order)
 
 
 def _trace(function: Callable[..., Any], positions: Positions) -> Expression:
@@ -79,23 +70,10 @@ def _trace(function: Callable[..., Any], positions: Positions) -> Expression:
         untraceable(f"{type(error).__name__}: {error}")
 
 
-def _over_all_positions(piece: Piece, positions: Positions) -> list[IntArray]:
-    """The layers of a piece with those that it does not look at, and with dead ends for labels a position lacks."""
-    looked_at = dict(zip(piece.steps, piece.diagram.targets, strict=True))
-    layers: list[IntArray] = []
-    states = 1
-    for step, position in enumerate(positions.order):
-        targets = np.full((states, max(positions.sizes)), DEAD)
-        targets[:, : positions.sizes[position]] = looked_at.get(step, np.arange(states)[:, None])
-        layers.append(targets)
-        states = int(targets.max()) + 1
-    return layers
-
-
-def _example(layers: Sequence[IntArray], state: int, order: Sequence[int]) -> list[int]:
+def _example(layers: Sequence[IntArray], state: int, reading: Sequence[int]) -> list[int]:
     """A label vector that leads to a state of the last layer."""
-    labels = [0] * len(order)
-    for targets, position in zip(reversed(layers), reversed(order), strict=True):
+    labels = [0] * len(reading)
+    for targets, position in zip(reversed(layers), reversed(reading), strict=True):
         state, labels[position] = (int(index) for index in np.argwhere(targets == state)[0])
     return labels
 
@@ -103,9 +81,8 @@ def _example(layers: Sequence[IntArray], state: int, order: Sequence[int]) -> li
 class _Compiler:
     """Turns an expression into a piece, operands first; what is written twice is compiled once."""
 
-    def __init__(self, root: Expression, positions: Positions, max_states: int) -> None:
-        self.root, self.positions, self.max_states = root, positions, max_states
-        self.step = {position: step for step, position in enumerate(positions.order)}
+    def __init__(self, root: Expression, build: Pieces) -> None:
+        self.root, self.build = root, build
         self.uses = _count_uses(root)
         self.pieces: dict[int, Piece] = {}  # by the identity of the expression
         self.known: dict[Hashable, Piece] = {}  # by operation and operands
@@ -142,12 +119,9 @@ class _Compiler:
     def _piece(self, expression: Expression, operands: Sequence[Piece]) -> Piece:
         operation, value = expression.operation, expression.value
         if operation == "label":
-            names = expression.names or range(self.positions.sizes[value])
-            piece = Piece((self.step[value],), finish_layers([np.arange(len(names))[None]], _itself, zip(names)))
-            return self.known.setdefault((operation, value), piece)
+            return self.known.setdefault((operation, value), self.build.label(value, expression.names))
         if operation == "constant":
-            piece = Piece((), finish_layers([], _itself, [(value,)]))
-            return self.known.setdefault((operation, type(value), value), piece)
+            return self.known.setdefault((operation, type(value), value), self.build.constant(value))
         key = (operation, *map(id, operands))
         if key not in self.known:
             self.known[key] = self._combined(operation, operands)
@@ -155,28 +129,17 @@ class _Compiler:
 
     def _combined(self, operation: str, operands: Sequence[Piece]) -> Piece:
         if operation == "where":
-            return self._product(_choose, operands)
+            return self.build.product(_choose, operands)
         function = _strict(_FUNCTIONS[operation])
         if operation not in _ASSOCIATIVE:
-            return self._product(function, operands)
+            return self.build.product(function, operands)
         pieces = sorted(operands, key=lambda piece: piece.steps[-1:])
         if operation == "+":  # label by label: two long sums would meet in all pairs of their values
-            return functools.reduce(lambda before, piece: self._product(function, [before, piece]), pieces)
+            return functools.reduce(lambda before, piece: self.build.product(function, [before, piece]), pieces)
         while len(pieces) > 1:
             pairs = (pieces[i : i + 2] for i in range(0, len(pieces), 2))
-            pieces = [self._product(function, pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            pieces = [self.build.product(function, pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return pieces[0]
-
-    def _product(self, function: Callable[..., Hashable], pieces: Sequence[Piece]) -> Piece:
-        steps = sorted({step for piece in pieces for step in piece.steps})
-        positions = [self.positions.order[step] for step in steps]
-        looked_at = [dict(zip(piece.steps, piece.diagram.targets, strict=True)) for piece in pieces]
-        parts = [[targets.get(step) for step in steps] for targets in looked_at]
-        num_labels = [self.positions.sizes[position] for position in positions]
-        walked = walk(parts, num_labels, positions, self.max_states)
-        values = [piece.diagram.weak_labels for piece in pieces]
-        columns = ([value[i] for i in column] for value, column in zip(values, walked.ends.T.tolist(), strict=True))
-        return Piece(tuple(steps), finish_layers(walked.layers, function, zip(*columns, strict=True)))
 
 
 def _count_uses(root: Expression) -> Counter[int]:
@@ -189,10 +152,6 @@ def _count_uses(root: Expression) -> Counter[int]:
             if uses[id(argument)] == 1:
                 waiting.append(argument)
     return uses
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _choose(condition: Any, yes: Any, no: Any) -> Any:

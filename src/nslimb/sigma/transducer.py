@@ -16,6 +16,7 @@ from nslimb.sigma import counting
 from nslimb.sigma.component import Observed, Sigma
 from nslimb.sigma.diagram import DEAD, Diagram
 from nslimb.sigma.emitting import SILENT, Emitting, list_weak_labels
+from nslimb.sigma.values import decode_sequences, encode_sequences
 
 
 class _Tables(NamedTuple):
@@ -83,37 +84,11 @@ class Transducer(Sigma):
         tensor([[2, 4, 0],
                 [2, 4, 0]])
         """
-        index = {symbol: i for i, symbol in enumerate(self.symbols)}
-        shown = ", ".join(map(repr, self.symbols[:10])) + (", ..." if len(self.symbols) > 10 else "")
-        expected = f"sequences of {self.length} symbols out of {shown}"
-        listed = values.tolist() if isinstance(values, (Tensor, np.ndarray)) else values
-        if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
-            raise InvalidInput("values", expected, repr(values))
-        rows = []
-        for number, value in enumerate(listed):
-            row = self._sequence(value)
-            if row is None or len(row) != self.length:
-                length = "" if row is None else f", which has {len(row)}"
-                raise InvalidInput(f"values[{number}]", expected, f"{value!r}{length}")
-            try:
-                rows.append([index[symbol] for symbol in row])
-            except (KeyError, TypeError):
-                raise InvalidInput(f"values[{number}]", expected, repr(value)) from None
-        return torch.tensor(rows, dtype=torch.int64).view(-1, self.length)
-
-    def _sequence(self, value: Any) -> Sequence[Hashable] | None:
-        if isinstance(value, (tuple, list)):
-            return value
-        return None if self._spell is None else self._spell(value)
+        return encode_sequences(values, self.symbols, self.length, self._spell)
 
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels [n, L], as tuples: the inverse of :meth:`encode`; None for invalid ones (-1)."""
-        expected = f"indices into sigma.symbols (0 to {len(self.symbols) - 1}) of shape [n, {self.length}], or -1"
-        given = as_integers("indices", indices, expected)
-        if given.dim() != 2 or given.shape[1] != self.length:
-            raise InvalidInput("indices", expected, f"shape {list(given.shape)}")
-        check_range("indices", given + 1, len(self.symbols) + 1, expected)
-        return [None if DEAD in row else tuple(self.symbols[symbol] for symbol in row) for row in given.tolist()]
+        return decode_sequences(indices, self.symbols, self.length)
 
     def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
         """``weak`` as the int64 tensor on ``device`` that the passes take, for a batch of this size: [batch, L]."""
@@ -127,7 +102,7 @@ class Transducer(Sigma):
         """How many label vectors give each of the weak labels [n, L]: exact integers of any size."""
         if weak is None:
             self._not_listed()
-        observed = self._check_observed(weak).reshape(-1, self.length)
+        observed = self._check_observed(weak).cpu().reshape(-1, self.length)
         counts = counting.count(self._emitting, observed.numpy().T)
         seen = self._observe(observed)
         chosen = counts[seen.last.numpy(), np.arange(len(observed))]

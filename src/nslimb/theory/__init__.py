@@ -1,11 +1,20 @@
-"""Section 3 of the paper: what sigma and the partial risk say about each class, before any training."""
+"""Section 3 of the paper: what sigma and the partial risk say about each class, before any training.
 
-from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
-from nslimb.theory.confusions import Confusions, confusions
-from nslimb.theory.identify import Identifiability, identifiability, uniform_weak_ratios, weak_ratios
-from nslimb.theory.readings import reading_evidence
-from nslimb.theory.risk import partial_risk, risk_matrix
-from nslimb.theory.totals import generalisation_bound, is_m_unambiguous, total_risk_bound
+Names are imported on first use: a step that needs one of them does not depend on all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
+    from nslimb.theory.confusions import Confusions, confusions
+    from nslimb.theory.identify import Identifiability, identifiability, uniform_weak_ratios, weak_ratios
+    from nslimb.theory.readings import reading_evidence
+    from nslimb.theory.risk import partial_risk, risk_matrix
+    from nslimb.theory.totals import generalisation_bound, is_m_unambiguous, total_risk_bound
 
 __all__ = [
     "ClassRiskBounds",
@@ -23,3 +32,18 @@ __all__ = [
     "uniform_weak_ratios",
     "weak_ratios",
 ]
+
+_HOME = {
+    **dict.fromkeys(("ClassRiskBounds", "class_risk_bounds"), "bounds"),
+    **dict.fromkeys(("Confusions", "confusions"), "confusions"),
+    **dict.fromkeys(("Identifiability", "identifiability", "uniform_weak_ratios", "weak_ratios"), "identify"),
+    **dict.fromkeys(("reading_evidence",), "readings"),
+    **dict.fromkeys(("partial_risk", "risk_matrix"), "risk"),
+    **dict.fromkeys(("generalisation_bound", "is_m_unambiguous", "total_risk_bound"), "totals"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'nslimb.theory' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(importlib.import_module(f"nslimb.theory.{_HOME[name]}"), name)

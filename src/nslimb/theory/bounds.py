@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from nslimb.arrays import FloatArray
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.diagram import DEAD
 from nslimb.theory.agreement import Candidates
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.cobyla import cobyla_bounds
-from nslimb.theory.inputs import check_positive_ratios, check_risks, check_several_labels
+from nslimb.theory.inputs import check_positive_ratios, check_risks, check_several_classes
 from nslimb.theory.local import LocalBounds, LocalSolver
 from nslimb.theory.relaxation import MAX_VARIABLES, Relaxation
 from nslimb.theory.risk import valid_probability
@@ -57,18 +58,37 @@ def class_risk_bounds(
     at most 250,000 variables (arity 2 with up to 26 classes, arity 3 with up to 10); elsewhere ``status`` is "local"
     and ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
 
+    A single label, arity 1, needs no search: Phi_j(R) = min(1, R / r_j), r_j given a valid label, where no other class
+    has the weak label of j, else 1.
+
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> bounds = class_risk_bounds(sigma, [0.1] * 10, 0.01)
     >>> bounds.upper.round(3)[[0, 1, 9]].tolist(), bounds.status[0].item()
     ([1.0, 0.414, 0.055], 'certified')
     """
-    checked = check_positive_ratios(ratios, check_several_labels(sigma).num_classes)
+    checked = check_positive_ratios(ratios, check_several_classes(sigma).num_classes)
     risks = check_risks("partial_risk", partial_risk)
     if method not in ("local", "cobyla"):
         raise InvalidInput("method", "'local' or 'cobyla'", repr(method))
-    solve = _local if method == "local" else _cobyla
+    solve = _cobyla if method == "cobyla" else _single if sigma.arity == 1 else _local
     result = solve(sigma, checked, np.atleast_1d(risks), certify)
     return result if risks.ndim else _first(result)
+
+
+def _single(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, _certify: bool) -> ClassRiskBounds:
+    """One label: all errors on class j cost the same, and none where they do not show in the weak label."""
+    size = sigma.num_classes
+    every = np.arange(size)
+    weak = np.asarray(sigma.apply(every[:, None]))
+    other = every[:, None] != every
+    unseen = other & ((weak[:, None] == weak) | (weak == DEAD)[:, None])  # an invalid j never reaches a learner
+    upper = np.minimum(1.0, partial_risks[:, None] * valid_probability(sigma, ratios) / ratios)
+    upper[:, unseen.any(axis=1)] = 1.0
+    taken_for = np.where(unseen.any(axis=1), unseen.argmax(axis=1), other.argmax(axis=1))
+    confusion = np.tile(np.eye(size), (len(partial_risks), size, 1, 1))
+    confusion[:, every, every, every] -= upper
+    confusion[:, every, every, taken_for] += upper
+    return ClassRiskBounds(upper, upper, np.zeros(upper.shape), _all("certified", upper), confusion, "")
 
 
 def _local(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, certify: bool) -> ClassRiskBounds:

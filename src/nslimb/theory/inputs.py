@@ -21,11 +21,9 @@ def check_positive_ratios(ratios: Any, num_classes: int) -> FloatArray:
     return checked
 
 
-def check_several_labels(sigma: Any) -> Sigma:
-    """A sigma of at least two labels and classes: with one label there is nothing hidden, with one class no risk."""
+def check_several_classes(sigma: Any) -> Sigma:
+    """A sigma of at least two classes: with one there is no risk."""
     checked = Sigma.check(sigma)
-    if checked.arity < 2:
-        raise InvalidInput("sigma", "an arity of at least 2", f"arity {checked.arity}")
     if checked.num_classes < 2:
         raise InvalidInput("sigma", "at least 2 classes", "1 class")
     return checked

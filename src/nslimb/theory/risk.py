@@ -13,7 +13,7 @@ from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.theory.inputs import check_several_labels
+from nslimb.theory.inputs import check_several_classes
 
 # Entries of the largest table of one confusion matrix; a table of this size takes 160 MB.
 _MAX_ENTRIES = 20_000_000
@@ -45,7 +45,7 @@ def partial_risk(sigma: Sigma, ratios: Any, confusion: Any) -> Any:
     >>> round(risk, 12)  # only (0, 0) can go wrong: (1 - 0.8 ** 2) / 4
     0.09
     """
-    check_several_labels(sigma)
+    check_several_classes(sigma)
     checked = check_ratios(ratios, None, sigma.num_classes)
     matrices = check_confusion(confusion, sigma.num_classes)
     risk = 1.0 - agreement(sigma, checked, matrices.reshape(-1, *matrices.shape[-2:])).reshape(matrices.shape[:-2])
@@ -65,7 +65,7 @@ def risk_matrix(sigma: Sigma, ratios: Any) -> FloatArray:
     >>> risk_matrix(sigma, [0.5, 0.5])[0].tolist()  # 0 seen as 0, together with (i, i') = (0,0), (0,1), (1,0), (1,1)
     [0.0, 0.25, 0.25, 0.0]
     """
-    if check_several_labels(sigma).arity != 2:
+    if check_several_classes(sigma).arity != 2:
         raise InvalidInput("sigma", "arity 2 (the partial risk is a quadratic form only then)", f"arity {sigma.arity}")
     return _pair_matrix(sigma, check_ratios(ratios, None, sigma.num_classes), agree=False)
 

@@ -10,7 +10,7 @@ import numpy as np
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.theory.inputs import check_risks, check_several_labels
+from nslimb.theory.inputs import check_risks, check_several_classes
 
 
 def is_m_unambiguous(sigma: Sigma) -> bool:
@@ -39,7 +39,7 @@ def total_risk_bound(sigma: Sigma, partial_risk: Any) -> Any:
     0.3
     """
     risks = check_risks("partial_risk", partial_risk)
-    if not is_m_unambiguous(check_several_labels(sigma)):
+    if not is_m_unambiguous(check_several_classes(sigma)):
         raise InvalidInput("sigma", "an M-unambiguous sigma", f"one with {_ambiguity(sigma)}")
     pairs, arity = sigma.num_classes * (sigma.num_classes - 1), sigma.arity
     bound = np.minimum(1.0, pairs ** (1 - 1 / arity) * risks ** (1 / arity))

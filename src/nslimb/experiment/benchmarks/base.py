@@ -26,8 +26,14 @@ class Benchmark:
     title: str  # as figures print it
     arities: Callable[[int], str] = any_arity
     tail: Tail = "exp"
-    # Settings of methods in the protocol `paper`; each method takes those that it knows.
+    # The protocol `paper`. Settings of methods: each takes those that it knows.
     paper: Mapping[str, Any] = field(default_factory=lambda: {"proofs": 1, "form": "bce", "encoding": "paper"})
+    # The method whose trained model a method begins with.
+    paper_start: Mapping[str, str] = field(default_factory=dict)
+    # Steps of Adam in Algorithm 1.
+    paper_steps: int = 10_000
+    # Validation samples and test images that are adjusted together, by rho.
+    paper_batches: Callable[[float], tuple[int, int]] = lambda _rho: (32, 128)
     # The tables that show it, and the long tails that each shows (None: all).
     tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     experiment: str = ""  # in MLflow; its name if empty

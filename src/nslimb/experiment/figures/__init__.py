@@ -19,6 +19,8 @@ FIGURES: Registry[Callable[[list[Any]], Any]] = Registry(
         "accuracy_by_method": "nslimb.experiment.figures.accuracy_by_method:draw",
         "accuracy_against_rho": "nslimb.experiment.figures.accuracy_against:against_rho",
         "accuracy_against_arity": "nslimb.experiment.figures.accuracy_against:against_arity",
+        "against_the_paper": "nslimb.experiment.figures.against_the_paper:draw",
+        "accuracy_against_ceiling": "nslimb.experiment.figures.accuracy_against_ceiling:draw",
         "training_curves": "nslimb.experiment.figures.training_curves:draw",
         "lp_seconds_per_batch": "nslimb.experiment.figures.lp_seconds_per_batch:draw",
     },

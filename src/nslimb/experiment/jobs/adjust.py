@@ -10,16 +10,17 @@ import numpy as np
 import torch
 
 from nslimb.adjustment.base import as_adjustment
-from nslimb.adjustment.evaluation import evaluate_adjustments
+from nslimb.adjustment.evaluation import AdjustmentProtocol, evaluate_adjustments
 from nslimb.arrays import FloatArray, IntArray
 from nslimb.data.samples import Gold, Samples, load_gold, load_samples
 from nslimb.data.source import ImageSource
+from nslimb.errors import TooLarge
 from nslimb.experiment import names
 from nslimb.experiment.jobs.recipe import Host, Recipe, digest_of, sigma_of, source_of
 from nslimb.experiment.jobs.train import method_of
 from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.marginals import Marginals
-from nslimb.experiment.runs.metrics import Metrics, RatioError
+from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import predict
 from nslimb.learning.methods.base import Method
@@ -27,6 +28,7 @@ from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
 from nslimb.networks import Classifier, build
 from nslimb.sigma.component import Sigma
+from nslimb.theory.confusions import confusions
 
 
 class OpenRun(NamedTuple):
@@ -42,7 +44,8 @@ class OpenRun(NamedTuple):
 
     def scores(self, indices: Any) -> torch.Tensor:
         """Log-scores of images by index."""
-        return predict(self.network, self.method, torch.from_numpy(self.source.images), indices)
+        images = torch.from_numpy(self.source.images)
+        return predict(self.network, self.method, images, indices, self.source.normalisation)
 
 
 def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
@@ -70,6 +73,16 @@ def test_tuples(run: OpenRun) -> tuple[torch.Tensor, IntArray]:
     return run.scores(run.samples.test_tuples), run.gold.test_tuples
 
 
+def ceiling_of(run: OpenRun) -> Ceiling | None:
+    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it."""
+    try:
+        found = confusions(run.sigma, run.gold.ratios, weak=run.samples.train_weak)
+    except TooLarge:
+        return None
+    shares = np.bincount(run.gold.test, minlength=run.sigma.num_classes) / len(run.gold.test)
+    return Ceiling(identifiable=float(shares[~found.lost].sum()), lost=np.flatnonzero(found.lost).tolist())
+
+
 def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     """Metrics of a trained model before and after each adjustment: metrics.json."""
     began = time.perf_counter()
@@ -85,6 +98,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         run.sigma,
         ratios,
         adjustments={made.name: made for made in tried},
+        protocol=AdjustmentProtocol(**recipe["choice"], seed=recipe["seed"]),
         metrics=[(entry.rpartition(":")[2], METRICS.get(entry, host.base)) for entry in recipe["metrics"]],
         test_tuples=test_tuples(run) if ratios.ndim == 2 else None,
     )
@@ -97,6 +111,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
             estimated=ratios.tolist(),
             true=gold.ratios.tolist(),
         ),
+        ceiling=ceiling_of(run),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],
         seconds=time.perf_counter() - began,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from nslimb.data.samples import load_samples
 from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of
 from nslimb.experiment.runs.base import write_schema
 from nslimb.experiment.runs.marginals import Marginals
-from nslimb.marginals import NotIdentified, estimate_marginal
+from nslimb.marginals.adam import AdamOptions
+from nslimb.marginals.estimate import NotIdentified, estimate_marginal
 
 
 def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -> None:
@@ -19,7 +21,7 @@ def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -
     sigma = sigma_of(recipe, host)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotIdentified)  # it is in the file
-        found = estimate_marginal(load_samples(samples).train_weak, sigma, sigma.groups)
+        found = estimate_marginal(load_samples(samples).train_weak, sigma, sigma.groups, **_options(recipe))
     content = Marginals(
         ratios=found.ratios.tolist(),
         log_likelihood=found.log_likelihood,
@@ -29,3 +31,10 @@ def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -
         seconds=time.perf_counter() - began,
     )
     write_schema(marginals, content)
+
+
+def _options(recipe: Recipe) -> dict[str, Any]:
+    """How Algorithm 1 is solved: by the paper's Adam, or by Newton's method for the most even ratios that fit."""
+    chosen = dict(recipe["estimator"])
+    steps = chosen.pop("steps", None)
+    return chosen if steps is None else {**chosen, "adam": AdamOptions(iterations=steps)}

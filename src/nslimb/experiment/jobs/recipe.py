@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nslimb.data.catalogue import open_source
+from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment.problem import Problem
 from nslimb.files import digest
 from nslimb.sigma.component import Sigma
 
 Recipe = Mapping[str, Any]
+_PATHS = ("data", "base", "results", "hwf_path")
 
 
 def digest_of(recipe: Recipe) -> str:
@@ -34,18 +37,22 @@ class Host:
     look_every: int = 1
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Host:
-        """From a configuration written out as plain values."""
-        training, path = config["training"], config["hwf_path"]
-        return cls(
-            data=Path(config["data"]),
-            base=Path(config["base"]),
-            results=Path(config["results"]),
-            hwf_path=None if path is None else Path(path),
-            device=training["device"],
-            threads=training["threads"],
-            look_every=training["look_every"],
-        )
+    def from_config(cls, config: Mapping[str, Any], benchmark: str | None = None) -> Host:
+        """From a configuration written out as plain values, for a benchmark of it."""
+        own = {} if benchmark is None else config["benchmarks"][benchmark]["training"]
+        training = {**config["training"], **own}
+        of_job = {key: training[key] for key in ("device", "threads", "look_every")}
+        return cls.from_plain({**{key: config[key] for key in _PATHS}, **of_job})
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values, for another process."""
+        return {key: str(value) if isinstance(value, Path) else value for key, value in vars(self).items()}
+
+    @classmethod
+    def from_plain(cls, values: Mapping[str, Any]) -> Host:
+        """From plain values."""
+        paths = {key: None if values[key] is None else Path(values[key]) for key in _PATHS}
+        return cls(**{**values, **paths})
 
 
 def sigma_of(recipe: Recipe, host: Host) -> Sigma:
@@ -57,10 +64,8 @@ def sigma_of(recipe: Recipe, host: Host) -> Sigma:
     return Problem(**values).build(arity, host.base)
 
 
-def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> Any:
+def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> ImageSource:
     """The images of a recipe; if they are broken, the mark that they are ready goes, and the next run fetches them."""
-    from nslimb.data import open_source
-
     try:
         return open_source(
             recipe["source"]["spec"],
@@ -68,6 +73,7 @@ def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> Any:
             hwf_path=host.hwf_path,
             base=host.base,
             class_names=sigma.class_names,
+            own_split=recipe["source"].get("own_split", False),
         )
     except BrokenFile:
         if ready:

@@ -18,6 +18,7 @@ def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Pa
         recipe["seed"],
         rho=float(recipe["rho"]),
         validation=recipe["validation"],
+        validation_from=recipe["validation_from"],
         reverse=tail == "reversed",
         order=None if isinstance(tail, str) else tuple(tail),
     )

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from nslimb.data.samples import load_gold, load_samples
+from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
 from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
@@ -38,9 +39,15 @@ def method_of(recipe: Recipe, host: Host, sigma: Sigma, cell: Path) -> Method:
     return made(sigma, settings, **{key: given[key] for key in made.needs})
 
 
-def settings_of(recipe: Recipe, host: Host) -> Settings:
+def settings_of(recipe: Recipe, host: Host, source: ImageSource) -> Settings:
     """How the loop is to train."""
-    return Settings(network=recipe["network"], seed=recipe["seed"], device=host.device, **recipe["training"])
+    return Settings(
+        network=recipe["network"],
+        seed=recipe["seed"],
+        normalisation=source.normalisation,
+        device=host.device,
+        **recipe["training"],
+    )
 
 
 def train_run(
@@ -63,7 +70,7 @@ def train_run(
         samples,
         sigma,
         method,
-        settings_of(recipe, host),
+        settings_of(recipe, host, source),
         into,
         test=Probe(samples.test, test_labels, host.look_every),
         start_from=start_from,
@@ -81,7 +88,6 @@ def train_run(
     described = RunFile(
         cell=run["cell"],
         method=run["method"],
-        printed=run["printed"],
         oracle=trained.method.oracle,
         protocol=recipe["protocol"],
         grid=run["grid"],

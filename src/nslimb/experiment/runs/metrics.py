@@ -18,12 +18,20 @@ class RatioError(BaseModel):
     true: Ratios
 
 
+class Ceiling(BaseModel):
+    """What the drawn weak labels can tell at all, with the true ratios."""
+
+    identifiable: float  # the test share of the classes that are not lost
+    lost: list[int]  # classes that the weak labels do not tell from a more frequent one
+
+
 class Metrics(Schema):
     """metrics.json: what a trained model does on the test images, by adjustment, ``none`` first."""
 
     source: str
     adjustments: dict[str, dict[str, Any]]
     ratios: RatioError
+    ceiling: Ceiling | None  # None where sigma is too large for it
     settings: str  # digest of all settings that led here
     code: dict[str, str]  # digests of the code of each step
     seconds: float

@@ -12,7 +12,6 @@ class RunFile(Schema):
 
     cell: dict[str, str]
     method: str  # its name in the grid
-    printed: str
     oracle: bool
     protocol: str
     grid: str

@@ -6,8 +6,9 @@ from nslimb.experiment.runs.base import Schema
 
 
 class Timing(Schema):
-    """timing.json: minutes an epoch by protocol and algorithm."""
+    """timing.json: minutes an epoch and peak memory by protocol and algorithm."""
 
     minutes_per_epoch: dict[str, dict[str, float]]
+    peak_mb: dict[str, dict[str, float]]
     samples: int
     measured_on: int

@@ -61,7 +61,7 @@ def compute(config: Config | None) -> pd.DataFrame:
 
 
 def _bound(config: Config, run: GridRun, hidden: tuple[float, ...]) -> Any:
-    from nslimb.theory import class_risk_bounds
+    from nslimb.theory.bounds import class_risk_bounds
 
     block = config.benchmarks[run.cell.benchmark]
     sigma = block.problem(run.cell.benchmark).build(int(run.cell.M), config.base)

@@ -18,7 +18,8 @@ _RISKS = np.linspace(0.0, 0.2, 20)
 
 def compute(_config: Config | None = None) -> pd.DataFrame:
     """The paper's Figure 2: Phi_j(R_P) of MAX-2 for uniform hidden labels and for uniform weak labels, certified."""
-    from nslimb.theory import class_risk_bounds, uniform_weak_ratios
+    from nslimb.theory.bounds import class_risk_bounds
+    from nslimb.theory.identify import uniform_weak_ratios
 
     sigma = components.maximum(2)
     parts = []

@@ -17,10 +17,16 @@ METHODS: Registry[type[Method]] = Registry(
     "method",
     {
         "sl": "nslimb.learning.methods.sl:Semantic",
+        "sl-balanced": "nslimb.learning.methods.sl_balanced:SlBalanced",
+        "sl-prior": "nslimb.learning.methods.prior:SlPrior",
+        "recipe": "nslimb.learning.methods.recipe:Recipe",
         "records": "nslimb.learning.methods.records:Debiased",
         "ilp-emp": "nslimb.learning.methods.ilp:IlpEmp",
         "ilp-alg1": "nslimb.learning.methods.ilp:IlpAlg1",
         "ilp-gold": "nslimb.learning.methods.ilp:IlpGold",
+        "sot-emp": "nslimb.learning.methods.sot:SotEmp",
+        "sot-alg1": "nslimb.learning.methods.sot:SotAlg1",
+        "sot-gold": "nslimb.learning.methods.sot:SotGold",
         "supervised": "nslimb.learning.methods.supervised:Supervised",
     },
 )

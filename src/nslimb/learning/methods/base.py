@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
+from nslimb.learning.noise import estimate_noise
 from nslimb.learning.semantic import Form
 from nslimb.learning.weights import weak_weights
 from nslimb.sigma.component import Sigma
+
+_FIRST_ESTIMATE = 3  # epochs: before, predictions say little about wrong labels
 
 
 class Batch(NamedTuple):
@@ -36,17 +39,19 @@ class Method:
 
     printed: ClassVar[str] = ""  # its name in tables and figures
     oracle: ClassVar[bool] = False  # True for methods that see gold labels
-    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: keywords of the constructor
+    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: given to the constructor
     milliseconds_per_label: ClassVar[float] = 0.0  # on a core, beside the network
     Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
     pre_epochs = 0  # epochs before the network starts anew
     lp_seconds = 0.0  # spent in the linear program so far
 
-    def __init__(self, sigma: Sigma, settings: Any) -> None:
-        self.sigma, self.settings = sigma, settings
+    def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
+        self.sigma, self.settings, self.given = sigma, settings, given
+        self.epochs_done = 0
 
-    def begin(self, samples: Samples) -> None:
+    def begin(self, samples: Samples) -> None:  # noqa: ARG002
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
+        self.epochs_done = 0
 
     def begin_network(self, network: nn.Module) -> None:
         """Called with each fresh network before its first epoch."""
@@ -59,11 +64,12 @@ class Method:
         """The logits to predict with."""
         return logits
 
-    def end_epoch(self, epoch: int, predict: Callable[[], Tensor]) -> bool:  # noqa: ARG002
-        """Called after each epoch; ``predict`` gives the log-scores [m, M, c] of the training samples, if wanted.
+    def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:  # noqa: ARG002
+        """Called after each epoch; ``predict`` gives the log-scores [..., c] of images by index [...], if wanted.
 
         True: start the network anew.
         """
+        self.epochs_done = epoch + 1
         return False
 
     @property
@@ -76,10 +82,12 @@ class Method:
         return asdict(self.settings)
 
     def state_dict(self) -> dict[str, Any]:
-        return {}
+        """What a checkpoint must hold."""
+        return {"epochs_done": self.epochs_done}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        pass
+        """Go on where ``state_dict`` was taken."""
+        self.epochs_done = int(state["epochs_done"])
 
 
 @dataclass(frozen=True)
@@ -88,34 +96,51 @@ class WeakSettings:
 
     ``proofs`` k counts the k most probable label vectors of a sample, None its whole pre-image. A sample whose weak
     label has frequency p weighs p^-``gamma``, normalised and capped. ``noise`` e is the share of weak labels taken to
-    be wrong: the likelihood is then (1 - e) P(s) + e / S.
+    be wrong: the likelihood is then (1 - e) P(s) + e / S. ``"auto"`` estimates it on the validation samples after every
+    epoch from the third on.
     """
 
     proofs: int | None = None
     form: Form = "nll"
     gamma: float = 0.0
-    noise: float = 0.0
+    noise: float | Literal["auto"] = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.gamma < float("inf"):
             raise InvalidInput("gamma", "a number of at least 0", self.gamma)
-        if not 0 <= self.noise < 1:
-            raise InvalidInput("noise", "a share from 0 to below 1", self.noise)
+        if self.noise != "auto" and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < 1):
+            raise InvalidInput("noise", "a share from 0 to below 1, or 'auto'", repr(self.noise))
         if self.noise and self.form != "nll":
             raise InvalidInput("noise", "0 with form 'bce', which has no noise rate", self.noise)
 
 
 class WeakMethod(Method):
-    """A method whose loss on a weak sample may be weighed by its weak label."""
+    """A method whose loss on a weak sample may be weighed by its weak label, and may allow for wrong ones."""
 
     settings: WeakSettings
+    samples: Samples
+    noise = 0.0  # the share of wrong weak labels in use
     weights: Tensor | None = None  # [m], of the training samples
 
     def begin(self, samples: Samples) -> None:
+        super().begin(samples)
+        self.samples = samples
+        self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
+
+    def _expect(self, noise: float) -> None:
+        """Allow for this share of wrong labels from now on."""
+        self.noise = noise
         if self.settings.gamma:
-            number = len(self.sigma.weak_labels)
-            weights = weak_weights(samples.train_weak, self.settings.gamma, self.settings.noise, number)
+            number = len(self.sigma.weak_labels) if noise else None
+            weights = weak_weights(self.samples.train_weak, self.settings.gamma, noise, number)
             self.weights = torch.from_numpy(weights).float()
+
+    def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
+        if self.settings.noise == "auto" and epoch + 1 >= _FIRST_ESTIMATE:
+            held_out = predict(self.samples.validation)
+            weak = torch.as_tensor(self.samples.validation_weak, device=held_out.device)
+            self._expect(estimate_noise(held_out, weak, self.sigma))
+        return super().end_epoch(epoch, predict)
 
     def loss(self, batch: Batch) -> Tensor:
         losses = self.sample_losses(batch)
@@ -128,3 +153,11 @@ class WeakMethod(Method):
     def sample_losses(self, batch: Batch) -> Tensor:
         """One loss a sample before it is weighed, [B]."""
         raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "noise": self.noise}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        if hasattr(self, "samples"):  # a model that is opened to predict has none
+            self._expect(float(state["noise"]))

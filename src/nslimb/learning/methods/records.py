@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +14,17 @@ from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
 from nslimb.learning.methods.sl import semantic_losses
 from nslimb.sigma.component import Sigma
 
+Debias = Literal["both", "train", "predict", "none"]
+# Added to the prior before its logarithm: nothing is debiased by more than 20.7.
+_LEAST_PRIOR = 1e-9
+
 
 class Records:
-    """Debias logits by log of the prior softmax(head(mean feature)).
+    """Debias logits by log(prior + 1e-9), the prior softmax(head(mean feature)).
 
-    The mean feature follows the batches with ``momentum``. The paper trains *and* predicts with debiased logits;
-    ``debias_training=False`` is what its released MAX and SUM code does in effect: training sees the plain logits, only
-    predictions are debiased, and the mean starts from (1 - momentum) times the first batch.
+    The mean feature follows the batches with ``momentum``, from the first batch on. ``debias="both"`` trains and
+    predicts with debiased logits, which is the method; ``"train"`` and ``"predict"`` do so in one place alone, and
+    ``"none"`` nowhere, which is plain SL.
 
     >>> head = nn.Linear(1, 2, bias=False)
     >>> _ = head.weight.data.copy_(torch.tensor([[0.0], [1.0]]))
@@ -31,11 +35,12 @@ class Records:
             [3.0486, 4.0486]], grad_fn=<SubBackward0>)
     """
 
-    def __init__(self, momentum: float = 0.9, debias_training: bool = True) -> None:
+    def __init__(self, momentum: float = 0.9, debias: Debias = "both") -> None:
         if not 0 <= momentum < 1:
             raise InvalidInput("momentum", "a number from 0 to below 1", momentum)
-        self.momentum = momentum
-        self.debias_training = debias_training
+        if debias not in get_args(Debias):
+            raise InvalidInput("debias", f"one of {', '.join(get_args(Debias))}", repr(debias))
+        self.momentum, self.debias = momentum, debias
         self.mean: Tensor | None = None
 
     def train(self, logits: Tensor, features: Tensor, head: nn.Module) -> Tensor:
@@ -44,26 +49,24 @@ class Records:
             expected = f"at least one feature vector for each of the logits {list(logits.shape)}"
             raise InvalidInput("features", expected, f"shape {list(features.shape)}")
         batch_mean = features.detach().flatten(0, -2).mean(dim=0)
-        if self.mean is not None:
-            # A mean from a checkpoint comes on the CPU.
-            self.mean = self.momentum * self.mean.to(batch_mean) + (1 - self.momentum) * batch_mean
-        elif self.debias_training:
+        if self.mean is None:
             self.mean = batch_mean
-        else:
-            self.mean = (1 - self.momentum) * batch_mean
-        return self.predict(logits, head) if self.debias_training else logits
+        else:  # one from a checkpoint comes on the CPU
+            self.mean = self.momentum * self.mean.to(batch_mean) + (1 - self.momentum) * batch_mean
+        return logits - self.log_prior(head) if self.debias in ("both", "train") else logits
 
     def predict(self, logits: Tensor, head: nn.Module) -> Tensor:
         """Debiased logits; unchanged while no training batch has been seen."""
-        return logits if self.mean is None else logits - self.log_prior(head)
+        debiased = self.mean is not None and self.debias in ("both", "predict")
+        return logits - self.log_prior(head) if debiased else logits
 
     @torch.no_grad()
     def log_prior(self, head: nn.Module) -> Tensor:
-        """log softmax(head(mean feature)), [c]."""
+        """log(softmax(head(mean feature)) + 1e-9), [c]."""
         if self.mean is None:
             raise InvalidInput("RECORDS", "a training batch before its prior is asked for", "none so far")
         scores: Tensor = head(self.mean.to(next(head.parameters())))
-        return scores.log_softmax(-1)
+        return (scores.softmax(-1) + _LEAST_PRIOR).log()
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint must hold."""
@@ -76,10 +79,10 @@ class Records:
 
 @dataclass(frozen=True)
 class RecordsSettings(WeakSettings):
-    """``momentum`` of the mean feature, and whether training debiases too, not prediction alone."""
+    """``momentum`` of the mean feature, and where logits are debiased."""
 
     momentum: float = 0.9
-    debias_training: bool = True
+    debias: Debias = "both"
 
 
 class Debiased(WeakMethod):
@@ -89,9 +92,9 @@ class Debiased(WeakMethod):
     Settings = RecordsSettings
     settings: RecordsSettings
 
-    def __init__(self, sigma: Sigma, settings: RecordsSettings) -> None:
-        super().__init__(sigma, settings)
-        self.records = Records(settings.momentum, settings.debias_training)
+    def __init__(self, sigma: Sigma, settings: RecordsSettings, **given: Any) -> None:
+        super().__init__(sigma, settings, **given)
+        self.records = Records(settings.momentum, settings.debias)
 
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
@@ -105,7 +108,8 @@ class Debiased(WeakMethod):
         return self.records.predict(logits, head)
 
     def state_dict(self) -> dict[str, Any]:
-        return self.records.state_dict()
+        return {**super().state_dict(), **self.records.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
         self.records.load_state_dict(state)

@@ -22,4 +22,4 @@ def semantic_losses(method: WeakMethod, batch: Batch) -> Tensor:
     """The semantic loss with a method's settings, [B]."""
     chosen = method.settings
     scores = batch.logits.log_softmax(-1)
-    return semantic_loss(scores, batch.weak, method.sigma, chosen.proofs, chosen.form, noise=chosen.noise)
+    return semantic_loss(scores, batch.weak, method.sigma, chosen.proofs, chosen.form, noise=method.noise)

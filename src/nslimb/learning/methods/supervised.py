@@ -20,11 +20,11 @@ class Supervised(Method):
     oracle = True
     needs = ("gold_labels",)
 
-    def __init__(self, sigma: Sigma, settings: NoSettings, gold_labels: Any = None) -> None:
-        super().__init__(sigma, settings)
-        if gold_labels is None:
+    def __init__(self, sigma: Sigma, settings: NoSettings, **given: Any) -> None:
+        super().__init__(sigma, settings, **given)
+        if given.get("gold_labels") is None:
             raise InvalidInput("gold_labels", "the gold labels of the training samples for supervised", None)
-        self.labels = torch.as_tensor(gold_labels)
+        self.labels = torch.as_tensor(given["gold_labels"])
 
     def loss(self, batch: Batch) -> Tensor:
         gold = self.labels.to(batch.logits.device)[batch.rows]

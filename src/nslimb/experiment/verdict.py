@@ -1,0 +1,49 @@
+"""Which mitigation wins, in one sentence: paired differences to SL over cells and seeds."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from nslimb.experiment.gather import GridRun
+
+BASELINE = "sl"
+
+
+def verdict(runs: list[GridRun], level: float = 0.95) -> str:
+    """The best of all methods and adjustments that see no gold label against plain SL, on average over a table.
+
+    Differences are paired by cell and seed. A win is told with the ``level`` interval of its mean (Student's t over the
+    pairs); where that takes in 0, chance alone may have made it.
+    """
+    accuracy: dict[tuple[str, str], dict[object, float]] = {}
+    for run in runs:
+        if run.metrics is not None and not run.oracle:
+            for adjustment, printed in run.adjustments.items():
+                name = run.printed if adjustment == "none" else f"{run.printed} + {printed}"
+                value = 100 * run.metrics.adjustments[adjustment]["accuracy"]
+                accuracy.setdefault((run.method, name), {})[run.cell] = value
+    plain = next((cells for (method, name), cells in accuracy.items() if method == BASELINE and "+" not in name), None)
+    if plain is None:
+        return ""
+    rivals = {
+        name: [cells[cell] - plain[cell] for cell in plain]
+        for (method, name), cells in accuracy.items()
+        if cells is not plain and set(plain) <= set(cells)
+    }
+    if not rivals:
+        return ""
+    best = max(rivals, key=lambda name: float(np.mean(rivals[name])))
+    gain, pairs = float(np.mean(rivals[best])), len(rivals[best])
+    if gain <= 0:
+        return f"No mitigation is above SL on average; the best is {best} ({gain:+.2f} points, {_over(pairs)})."
+    if pairs == 1:
+        return f"Best on average: {best}, {gain:+.2f} points over SL in the one cell and seed there is."
+    half = float(stats.t.ppf((1 + level) / 2, pairs - 1) * np.std(rivals[best], ddof=1) / np.sqrt(pairs))
+    doubt = "" if gain - half > 0 else ", which chance may have made"
+    interval = f"{100 * level:.0f} % interval {gain - half:+.2f} to {gain + half:+.2f}"
+    return f"Best on average: {best}, {gain:+.2f} points over SL ({interval}, {_over(pairs)}){doubt}."
+
+
+def _over(pairs: int) -> str:
+    return f"over {pairs} pairs of cell and seed" if pairs > 1 else "one cell and seed"

@@ -1,0 +1,109 @@
+"""A loss that knows the prior: where the network starts, and what its mean prediction must explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from nslimb.data.samples import Samples
+from nslimb.errors import InvalidInput
+from nslimb.learning.methods.base import Batch, WeakSettings
+from nslimb.learning.methods.ratios import Alg1Ratios
+from nslimb.learning.methods.sl import semantic_losses
+from nslimb.networks import Classifier
+from nslimb.sigma.component import Sigma
+
+_LEAST_RATIO = 1e-4
+_MOMENTUM = 0.9
+
+
+@dataclass(frozen=True)
+class PriorSettings(WeakSettings):
+    """``bias``: start the last layer's bias at log r; ``psi``: the weight of the term on the mean prediction.
+
+    The term joins the loss after ``psi_after`` epochs.
+    """
+
+    bias: bool = True
+    psi: float = 1.0
+    psi_after: int = 3
+
+
+class SlPrior(Alg1Ratios):
+    """SL, with the last layer's bias at the log-ratios at first, and a mean prediction that explains the weak labels.
+
+    With m the moving average of the predictions (momentum 0.9, from the ratios r on; the gradient is that of the newest
+    batch) and p the observed frequencies of the weak labels, the loss gains psi times -sum_s p_s log Psi_s(m): what
+    weak labels tell of the marginal is held, and nothing else is.
+    """
+
+    printed = "SL-prior"
+    Settings = PriorSettings
+    settings: PriorSettings
+
+    def __init__(self, sigma: Sigma, settings: PriorSettings, **given: Any) -> None:
+        super().__init__(sigma, settings, **given)
+        self.mean: Tensor | None = None  # [M, c]
+        self.seen: Tensor | None = None  # indices of the weak labels that occur
+        self.shares: Tensor | None = None  # their frequencies
+
+    def begin(self, samples: Samples) -> None:
+        super().begin(samples)
+        if self.settings.psi == 0:
+            return
+        self.mean = self.ratios.expand(self.sigma.arity, -1).float()
+        counts = np.bincount(samples.train_weak, minlength=len(self.sigma.weak_labels))
+        self.seen = torch.from_numpy(np.flatnonzero(counts))
+        self.shares = torch.from_numpy(counts[counts > 0] / counts.sum()).float()
+
+    def begin_network(self, network: nn.Module) -> None:
+        if not self.settings.bias:
+            return
+        layer = network.last_layer if isinstance(network, Classifier) else None
+        if layer is None or layer.bias is None:
+            raise InvalidInput("network", "a last linear layer with a bias", type(network).__name__)
+        by_class = self.ratios.expand(self.sigma.arity, -1).mean(dim=0)
+        prior = (by_class + _LEAST_RATIO).log()
+        with torch.no_grad():
+            layer.bias.copy_(prior - prior.mean())
+
+    def sample_losses(self, batch: Batch) -> Tensor:
+        return semantic_losses(self, batch)
+
+    def loss(self, batch: Batch) -> Tensor:
+        losses = super().loss(batch)
+        if self.settings.psi == 0 or self.epochs_done < self.settings.psi_after:
+            return losses
+        return losses + self.settings.psi * self.mean_loss(batch)
+
+    def mean_loss(self, batch: Batch) -> Tensor:
+        """-sum_s p_s log Psi_s of the moving mean prediction, given that there is a weak label; a scalar."""
+        if self.mean is None or self.seen is None or self.shares is None:
+            raise InvalidInput("samples", "training samples before the first batch", "none so far")
+        newest = _shared(batch.logits.softmax(-1).mean(dim=0), self.sigma.groups)
+        mean = _MOMENTUM * self.mean.to(newest.device) + (1 - _MOMENTUM) * newest
+        self.mean = mean.detach()
+        log_psi = self.sigma.log_prob(mean.log().unsqueeze(0))[0].log_softmax(0)
+        if self.seen.device != newest.device:
+            self.seen, self.shares = self.seen.to(newest.device), self.shares.to(newest.device)
+        return -(self.shares * log_psi[self.seen]).sum()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        super().load_state_dict(state)
+        self.mean = state["mean"]
+
+
+def _shared(by_position: Tensor, groups: tuple[int, ...] | None) -> Tensor:
+    """Means [M, c] over the positions that share a marginal."""
+    if groups is None:
+        return by_position.mean(dim=0, keepdim=True).expand_as(by_position)
+    member = torch.tensor(groups, device=by_position.device)
+    same = (member.unsqueeze(1) == member).to(by_position)
+    return (same / same.sum(dim=1, keepdim=True)) @ by_position

@@ -1,0 +1,34 @@
+"""Cross-entropy to pseudolabels, after some epochs of SL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
+from nslimb.learning.methods.sl import semantic_losses
+
+
+@dataclass(frozen=True)
+class PseudolabelSettings(WeakSettings):
+    """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on."""
+
+    warm_up: int = 0
+
+
+class Pseudolabelling(WeakMethod):
+    """What the linear program and the transport have in common."""
+
+    settings: PseudolabelSettings
+
+    def sample_losses(self, batch: Batch) -> Tensor:
+        if self.pre_epochs <= self.epochs_done < self.pre_epochs + self.settings.warm_up:
+            return semantic_losses(self, batch)
+        log_scores = batch.logits.log_softmax(-1)
+        targets = self.targets(log_scores.detach(), batch.weak)
+        return -(targets * log_scores).sum(dim=-1).mean(dim=-1)
+
+    def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
+        """The pseudolabels of a batch, [B, M, c]."""
+        raise NotImplementedError

@@ -1,0 +1,57 @@
+"""SOT: soft pseudolabels by transport over pre-images, with ratios of three origins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
+from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
+from nslimb.learning.transport import soft_pseudolabels
+
+
+@dataclass(frozen=True)
+class SotSettings(PseudolabelSettings):
+    """``eta`` smooths the pseudolabels, ``tau`` is the pull of the ratios."""
+
+    eta: float = 1.0
+    tau: float = 10.0
+
+
+@dataclass(frozen=True)
+class SotEmpSettings(SotSettings):
+    """``pre_epochs`` find the ratios before the network starts anew."""
+
+    pre_epochs: int = 20
+
+
+class Sot(Pseudolabelling):
+    """The transport; positions that share a marginal are pooled."""
+
+    Settings = SotSettings
+    settings: SotSettings
+
+    def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
+        ratios, (eta, tau) = self.ratios, (self.settings.eta, self.settings.tau)
+        pooled = ratios is not None and ratios.dim() == 1
+        return soft_pseudolabels(log_scores, weak, self.sigma, ratios, eta=eta, tau=tau, pooled=pooled).q
+
+
+class SotEmp(WindowRatios, Sot):
+    """SOT(EMP): ratios from SoLar's moving window."""
+
+    printed = "SOT(EMP)"
+    Settings = SotEmpSettings
+
+
+class SotAlg1(Alg1Ratios, Sot):
+    """SOT(ALG1): ratios from Algorithm 1."""
+
+    printed = "SOT(ALG1)"
+
+
+class SotGold(GoldRatios, Sot):
+    """SOT(GOLD): the true ratios. An oracle."""
+
+    printed = "SOT(GOLD)"

@@ -1,0 +1,165 @@
+"""Soft pseudolabels: optimal transport over pre-images, CAROT at training time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nslimb.adjustment.inputs import check_positive
+from nslimb.checks import check_log_scores, check_ratios, check_weak
+from nslimb.errors import InvalidInput
+from nslimb.learning.dual import Dual, State, climb, weigh
+from nslimb.sigma.component import Sigma
+
+# Scores below e ** -1000 count as that: a label of probability 0 can still be transported to, at a price.
+_LOWEST = -1e3
+# Eta below 1 is approached from 1, a factor of 4 at a time, each but the last solved to this tolerance.
+_FACTOR = 4.0
+_ON_THE_WAY = 0.1
+
+
+class SoftPseudoLabels(NamedTuple):
+    """Soft pseudolabels of a batch, for each of the settings in the shape of eta and tau (none for two numbers)."""
+
+    q: Tensor  # [..., B, M, c], each row a distribution
+    potentials: Tensor  # float64 [..., M, c]
+    objective: Tensor  # float64 [...], what is minimised, at q
+    iterations: Tensor  # int64 [...], steps tried, one pass over the diagram each
+    converged: Tensor  # bool [...]
+
+
+def soft_pseudolabels(
+    log_scores: Tensor,
+    weak: Any,
+    sigma: Sigma,
+    ratios: Any,
+    eta: Any = 1.0,
+    tau: Any = 10.0,
+    pooled: bool = False,
+    *,
+    tolerance: float = 1e-6,
+) -> SoftPseudoLabels:
+    """Distributions q_l over the pre-image of each weak label, close to the scores and together to the label ratios.
+
+    For log-scores log P [B, M, c] and weak labels [B], with Q_i[l] the marginals of q_l, they minimise
+
+        sum_l (<-log P, Q>_l - eta H(q_l))  +  tau sum_i KL(sum_l Q_i[l] || B r_i),
+
+    KL(a || b) = sum a log(a / b) - a + b. ``ratios`` is [c], or [M, c] where positions differ. ``pooled=True`` counts
+    the labels of all positions together: one KL(sum_l sum_i Q_i[l] || B M r), with ``ratios`` [c] and c potentials.
+    ``eta > 0`` and ``tau >= 0`` may be arrays that broadcast: all settings are then solved together.
+
+    q_l is the posterior at scores (log P + v) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do not
+    matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A class of
+    ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
+    ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
+
+    >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
+    >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()
+    >>> soft_pseudolabels(scores, [1, 1], sigma, ratios=[0.3, 0.7], tau=0.0).q[:, :, 1].sum(0)  # the posterior's counts
+    tensor([0.8835, 1.5038])
+    >>> soft_pseudolabels(scores, [1, 1], sigma, ratios=[0.3, 0.7], tau=10.0).q[:, :, 1].sum(0)  # 1.4 were asked for
+    tensor([1.3448, 1.3778])
+    """
+    Sigma.check(sigma)
+    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
+    indices = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
+    given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
+    etas, taus = _settings(eta, tau, log_scores.device)
+    if not isinstance(tolerance, float) or not 0 < tolerance < 1:
+        raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
+    shape, size = etas.shape, log_scores.shape[1:]
+    if len(log_scores) == 0:
+        zero = torch.zeros_like(etas)
+        q, potentials = log_scores.new_zeros((*shape, 0, *size)), zero.new_zeros((*shape, *size))
+        return SoftPseudoLabels(q, potentials, zero, zero.long(), zero == 0)
+    etas, taus = etas.reshape(-1), taus.reshape(-1)
+    held = taus > 0
+    if not bool(held.any()):  # then ratios do not matter, not even those of 0
+        given = torch.full_like(given, 1 / sigma.num_classes)
+    rows = given.expand(1 if pooled else sigma.arity, -1).to(log_scores.device)
+    scores = log_scores.detach().double().clamp_min(_LOWEST)
+    live, start = _labels(scores, indices, sigma, rows)
+    total = scores[..., 0].numel() // len(rows)
+    dual = Dual(scores, indices, sigma, (rows * total).log(), live)
+    start = start.where(held[:, None, None], 0.0)
+    state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
+    levelled = (state.v + state.level).where(live & held[:, None, None], state.v)
+    return SoftPseudoLabels(
+        q=state.q.to(log_scores.dtype).view(*shape, *log_scores.shape),
+        potentials=levelled.expand(-1, *size).reshape(*shape, *size),
+        objective=_objective(dual, state, taus).view(shape),
+        iterations=iterations.view(shape),
+        converged=converged.view(shape),
+    )
+
+
+def _settings(eta: Any, tau: Any, device: torch.device) -> tuple[Tensor, Tensor]:
+    """eta and tau, checked and broadcast against each other."""
+    etas, taus = check_positive("eta", eta), check_positive("tau", tau, allow_zero=True)
+    try:
+        etas, taus = torch.broadcast_tensors(etas, taus)
+    except RuntimeError as error:
+        given = f"shapes {list(etas.shape)} and {list(taus.shape)}"
+        raise InvalidInput("eta, tau", "shapes that broadcast", given) from error
+    return etas.to(device), taus.to(device)
+
+
+def _labels(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[Tensor, Tensor]:
+    """Which labels have a finite potential, bool [R, c], and where potentials start: -inf where the ratio is 0."""
+    some = weak.unique(dim=0)
+    even = scores.new_zeros((len(some), *scores.shape[1:]))
+    live = _any(weigh(sigma, even, some)[1], len(ratios))
+    start = torch.zeros_like(ratios).masked_fill(live & (ratios == 0), -math.inf)
+    if bool((start < 0).any()):
+        # What is left may exclude further labels, whose ratios are above 0.
+        log_z, posterior = weigh(sigma, even + start, some)
+        if bool((log_z == -math.inf).any()):
+            _refuse(weak, some[log_z == -math.inf][0], ratios)
+        live = _any(posterior, len(ratios))
+    return live, start
+
+
+def _any(posterior: Tensor, rows: int) -> Tensor:
+    """Which labels are possible at each position [M, c], or at any [1, c]."""
+    possible = (posterior > 0).any(dim=0)
+    return possible if rows == len(possible) else possible.any(dim=0, keepdim=True)
+
+
+def _refuse(weak: Tensor, label: Tensor, ratios: Tensor) -> None:
+    """Say which ratios of 0 one weak label contradicts."""
+    sample = int((weak == label).view(len(weak), -1).all(dim=1).nonzero()[0])
+    zero = ratios == 0
+    everywhere = bool((zero == zero[0]).all())
+    named = (
+        zero[0].nonzero()[:, 0].tolist() if everywhere else [f"{j} at position {i}" for i, j in zero.nonzero().tolist()]
+    )
+    raise InvalidInput(
+        "ratios",
+        "ratios above 0 for classes that the weak labels prove to be there (or tau=0)",
+        f"0 for class {', '.join(map(str, named))}, without which sample {sample} (weak label {label.tolist()}) has no "
+        "label vector",
+    )
+
+
+def _along_eta(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, tolerance: float) -> tuple[State, Tensor, Tensor]:
+    """The state at the top of D, the steps and the success of each setting. With tau = 0 all stays at the start."""
+    steps = torch.zeros_like(eta, dtype=torch.int64)
+    now = eta.clamp_min(1.0).where(tau > 0, eta)
+    while True:
+        goal = torch.where(now > eta, _ON_THE_WAY, tolerance).where(tau > 0, math.inf)
+        state, taken, converged = climb(dual, v, now, tau.where(tau > 0, 1.0), goal)
+        steps += taken
+        if bool((now == eta).all()):
+            return state, steps, converged
+        v, now = state.v, torch.maximum(now / _FACTOR, eta)
+
+
+def _objective(dual: Dual, state: State, tau: Tensor) -> Tensor:
+    """What is minimised, at q [G]; eta log Z_l = <log P + v, Q>_l + eta H(q_l) spares the entropy."""
+    excess = state.counts.log() - dual.log_counts
+    price = state.v + (tau[:, None, None] * excess).where((tau > 0)[:, None, None], 0.0)
+    return state.free + (price * state.counts).where(state.counts > 0, 0.0).sum(dim=(1, 2))

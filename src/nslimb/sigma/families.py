@@ -1,0 +1,252 @@
+"""``Family``: another sigma for each sample, all of them in one diagram with a root for each."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nslimb.arrays import BoolArray, IntArray
+from nslimb.checks import as_integers, check_count, check_log_scores, check_range
+from nslimb.errors import InvalidInput
+from nslimb.sigma import passes
+from nslimb.sigma.component import Best, Observed, Sigma
+from nslimb.sigma.diagram import DEAD, Diagram, finish_layers
+
+
+class _Tables(NamedTuple):
+    """What is known of members and weak labels, as tensors on one device."""
+
+    roots: Tensor  # [members], the first state of each
+    unused: Tensor  # [members, M], positions that a member lacks
+    member: Tensor  # [S], of each weak label
+    outcome: Tensor  # [S], the last state of each weak label
+    weak: Tensor  # [members, outcomes + 1], the weak label of both, -1 where there is none, as in the last column
+
+
+class Family(Sigma):
+    """Several functions of hidden labels, of which each sample has one (:func:`nslimb.sigma.family`).
+
+    Weak labels are pairs (member, outcome). What needs one function for all samples refuses a family; :meth:`member`
+    gives each of them as a Sigma of its own.
+    """
+
+    is_family = True
+
+    def __init__(
+        self,
+        diagram: Diagram,
+        roots: IntArray,
+        members: Sequence[Hashable],
+        lengths: Sequence[int],
+        class_names: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(diagram, "family", class_names=class_names)
+        self.members = tuple(members)
+        self.lengths = tuple(lengths)  # the number of labels of each member
+        self._index = {member: i for i, member in enumerate(self.members)}
+        self._roots = roots
+        self._ways = _ways_to_outcomes(diagram)[roots]  # label vectors of each member and outcome
+        self._member, self._outcome = np.nonzero(self._ways)
+        pairs = zip(self._member.tolist(), self._outcome.tolist(), strict=True)
+        self._pairs = tuple((self.members[i], diagram.weak_labels[outcome]) for i, outcome in pairs)
+        self._by_device: dict[torch.device, _Tables] = {}
+
+    @property
+    def diagram(self) -> Diagram:
+        """Refused: whatever reads a diagram takes it for that of one function."""
+        return Sigma.check(self).diagram
+
+    @property
+    def weak_labels(self) -> tuple[Hashable, ...]:
+        """The pairs (member, outcome), member by member."""
+        return self._pairs
+
+    @property
+    def accepted(self) -> BoolArray:
+        """Which labels some valid label vector of some member has at each position, [M, c]."""
+        accepted = np.zeros((self.arity, self.num_classes), dtype=np.bool_)
+        for name, length in zip(self.members, self.lengths, strict=True):
+            accepted[:length] |= self.member(name).accepted
+        return accepted
+
+    def __repr__(self) -> str:
+        return (
+            f"Family({len(self.members)} members, {self.num_classes} classes, arity {self.arity}, "
+            f"{len(self.weak_labels)} weak labels, {self.num_states} states)"
+        )
+
+    def member(self, name: Hashable) -> Sigma:
+        """One of the members, as a Sigma of its own."""
+        index = self._find(name, "name")
+        states = self._roots[[index]]
+        layers: list[IntArray] = []
+        for targets in self._diagram.targets[: self.lengths[index]]:
+            rows = targets[states]
+            states = np.unique(rows[rows != DEAD])
+            layers.append(np.where(rows == DEAD, DEAD, np.searchsorted(states, rows)))
+        for targets in self._diagram.targets[self.lengths[index] :]:
+            states = targets[states, 0]
+        outcomes = [(self._diagram.weak_labels[state],) for state in states.tolist()]
+        diagram = finish_layers(layers, lambda outcome: outcome, outcomes)
+        return Sigma(replace(diagram, order=self._diagram.order), "member", class_names=self.class_names)
+
+    def encode(self, values: Iterable[Any]) -> Tensor:
+        """Indices of weak labels given as pairs (member, outcome): int64 [n]."""
+        if isinstance(values, (str, Tensor, np.ndarray)) or not isinstance(values, Iterable):
+            raise InvalidInput("values", "a sequence of pairs (member, outcome)", repr(values))
+        pairs = list(values)
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise InvalidInput("values", "pairs (member, outcome)", repr(pair))
+            self._find(pair[0], "values")
+        return super().encode(pairs)
+
+    def apply(self, labels: Any, member: Any = None) -> Any:
+        """Indices of the weak labels of label vectors, by a member: int [..., M] -> int64 [...], -1 for invalid ones.
+
+        ``member`` is a name, or a list of names, one for each entry of the first axis of ``labels``.
+        """
+        vectors = as_integers("labels", labels, self._expected_labels)
+        if isinstance(member, (list, np.ndarray)):
+            names = member if isinstance(member, list) else member.tolist()
+            if vectors.dim() < 2 or len(names) != len(vectors):
+                expected = f"a name, or one for each of the label vectors {list(vectors.shape)}"
+                raise InvalidInput("member", expected, f"{len(names)} names")
+            chosen = torch.tensor([self._find(name, "member") for name in names], device=vectors.device)
+            chosen = chosen.view(-1, *(1,) * (vectors.dim() - 2)).expand(vectors.shape[:-1])
+        else:
+            chosen = torch.full(vectors.shape[:-1], self._find(member, "member"), device=vectors.device)
+        weak = self._tables_on(vectors.device).weak[chosen, self._outcomes(vectors, chosen)]
+        return weak if isinstance(labels, Tensor) else weak.numpy()
+
+    def explains(self, labels: Any, weak: Any) -> Any:
+        """Whether label vectors give these weak labels, by the members that these name: bool [...]."""
+        vectors = as_integers("labels", labels, self._expected_labels)
+        observed = self._check_observed(weak).to(vectors.device)
+        try:
+            shape = torch.broadcast_shapes(vectors.shape[:-1], observed.shape)
+        except RuntimeError as error:
+            expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
+            raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
+        observed = observed.expand(shape)
+        tables = self._tables_on(vectors.device)
+        outcomes = self._outcomes(vectors.expand(*shape, vectors.shape[-1]), tables.member[observed])
+        same = outcomes == tables.outcome[observed]
+        return same if isinstance(labels, Tensor) else same.numpy()
+
+    def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
+        """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
+        sizes = self._ways[self._member, self._outcome].tolist()
+        return tuple(sizes) if weak is None else tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
+
+    def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
+        """All label vectors of one weak label: int64 [R, M], -1 at positions that its member lacks."""
+        index = int(self._check_observed([weak_index])[0])
+        name, outcome = self._pairs[index]
+        alone = self.member(name)
+        vectors = alone.preimage(alone.weak_labels.index(outcome), limit)
+        return np.pad(vectors, ((0, 0), (0, self.arity - vectors.shape[1])), constant_values=-1)
+
+    def log_prob(self, log_scores: Tensor) -> Tensor:
+        """log P(outcome | member) of every pair: [B, M, c] -> [B, S]; a row's probabilities sum up member by member."""
+        scores, roots = self._for_every_member(log_scores)
+        found = passes.log_sum(scores, self._plan(scores.device), roots=roots)
+        tables = self._tables_on(scores.device)
+        return found.view(len(log_scores), len(self.members), -1)[:, tables.member, tables.outcome]
+
+    def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:
+        """log of the probability of the ``proofs`` best label vectors of every pair: [B, M, c] -> [B, S]."""
+        scores, roots = self._for_every_member(log_scores)
+        count = check_count("proofs", proofs)
+        values, _ = passes.k_best(scores, self._plan(scores.device), count, roots=roots)
+        tables = self._tables_on(scores.device)
+        found = passes.log_total(values, dim=1).t()
+        return found.view(len(log_scores), len(self.members), -1)[:, tables.member, tables.outcome]
+
+    def log_likelihood(self, log_scores: Tensor, weak: Any, proofs: int | None = None) -> Tensor:
+        """log P(outcome | member) of each sample's own weak label: [B], in one pass for all members."""
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        checked = self.check_weak(weak, len(log_scores), log_scores.device)
+        return super().log_likelihood(self._used(log_scores, checked), checked, proofs)
+
+    def log_valid(self, log_scores: Tensor, member: Any = None) -> Tensor:
+        """log P(y has a weak label) by one member: [B, M, c] -> [B], differentiable."""
+        return self.member(member).log_valid(log_scores[:, : self.lengths[self._find(member, "member")]])
+
+    def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
+        """The k most probable label vectors of each sample's weak label, with -1 at positions that its member lacks."""
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        checked = self.check_weak(weak, len(log_scores), log_scores.device)
+        found = super().best(self._used(log_scores, checked), checked, k)
+        tables = self._tables_on(log_scores.device)
+        return Best(found.labels.masked_fill(tables.unused[tables.member[checked]].unsqueeze(1), -1), found.log_probs)
+
+    def _observe(self, weak: Tensor) -> Observed:
+        tables = self._tables_on(weak.device)
+        return Observed(tables.outcome[weak], roots=tables.roots[tables.member[weak]])
+
+    def _used(self, log_scores: Tensor, weak: Tensor) -> Tensor:
+        """The scores, with those of positions that a sample's member lacks left out: the one label there is sure."""
+        if min(self.lengths) == self.arity:
+            return log_scores
+        tables = self._tables_on(log_scores.device)
+        return log_scores.masked_fill(tables.unused[tables.member[weak]].unsqueeze(-1), 0.0)
+
+    def _for_every_member(self, log_scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Every sample once for each member, and their roots: [B * members, M, c] and [B * members]."""
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        tables = self._tables_on(log_scores.device)
+        scores = log_scores.unsqueeze(1).expand(-1, len(self.members), -1, -1)
+        scores = scores.masked_fill(tables.unused.unsqueeze(-1), 0.0).flatten(0, 1)
+        return scores, tables.roots.repeat(len(log_scores))
+
+    @property
+    def _expected_labels(self) -> str:
+        return f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
+
+    def _outcomes(self, vectors: Tensor, member: Tensor) -> Tensor:
+        """The outcomes [...] of label vectors [..., M] by their members [...], -1 for invalid ones."""
+        if vectors.dim() == 0 or vectors.shape[-1] != self.arity:
+            raise InvalidInput("labels", self._expected_labels, f"shape {list(vectors.shape)}")
+        tables = self._tables_on(vectors.device)
+        used = vectors.masked_fill(tables.unused[member], 0)
+        check_range("labels", used, self.num_classes, self._expected_labels)
+        state = tables.roots[member]
+        for position, table in zip(self._diagram.positions, self._following(vectors.device), strict=True):
+            state = table[state, used[..., position]]
+        return state
+
+    def _find(self, name: Any, argument: str) -> int:
+        """The index of a member."""
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            shown = ", ".join(map(repr, self.members[:10])) + (", ..." if len(self.members) > 10 else "")
+            raise InvalidInput(argument, f"a member of the family ({shown})", repr(name)) from None
+
+    def _tables_on(self, device: torch.device) -> _Tables:
+        if device not in self._by_device:
+            unused = np.arange(self.arity) >= np.array(self.lengths)[:, None]
+            weak = np.full((len(self.members), self._ways.shape[1] + 1), DEAD)
+            weak[self._member, self._outcome] = np.arange(len(self._member))
+            arrays = (self._roots, unused, self._member, self._outcome, weak)
+            with torch.inference_mode(False):  # they outlive the mode they are first asked for in
+                self._by_device[device] = _Tables(*(torch.from_numpy(array).to(device) for array in arrays))
+        return self._by_device[device]
+
+
+def _ways_to_outcomes(diagram: Diagram) -> NDArray[Any]:
+    """How many label vectors lead from each first state to each outcome: Python integers [first states, outcomes]."""
+    ways = np.eye(len(diagram.weak_labels), dtype=object)
+    for targets in reversed(diagram.targets):
+        source, label = np.nonzero(targets != DEAD)
+        before = np.zeros((len(targets), ways.shape[1]), dtype=object)
+        np.add.at(before, source, ways[targets[source, label]])
+        ways = before
+    return ways
