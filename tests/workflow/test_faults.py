@@ -37,7 +37,7 @@ READY = "sources/mnist5k.ready"
 def train(config: Config, into: Path, **changes: object) -> None:
     """The step `train` as the workflow calls it; ``changes`` are made to its recipe."""
     recipe = {**recipes.train_recipe(config, CELL, METHOD), **changes}
-    described = {"cell": vars(CELL), "cell_path": CELL.path, "method": METHOD, "printed": "SL", "grid": config.name}
+    described = {"cell": vars(CELL), "cell_path": CELL.path, "method": METHOD, "grid": config.name}
     train_run(recipe, host_of(config), described, READY, into)
 
 
