@@ -52,15 +52,25 @@ def _write(folder: Path, cell: dict[str, str]) -> None:
     entry = dict.fromkeys(("accuracy", "macro_recall", "worst_class", "geometric_mean"), 0.5)
     ratios = RatioError(total_variation=0.1, kullback_leibler=0.1, estimated=[0.1] * 10, true=[0.1] * 10)
     adjusted = dict.fromkeys(("none", "la", "carot"), entry)
-    metrics = Metrics(source="mnist5k", adjustments=adjusted, ratios=ratios, settings="a", code={}, seconds=1.0)
+    rest = {"ceiling": None, "settings": "a", "code": {}, "seconds": 1.0}
+    metrics = Metrics(source="mnist5k", adjustments=adjusted, ratios=ratios, **rest)
     recipe = {"network": "lenet", "training": {"epochs": EPOCHS}, "method": {"settings": {}}, "code": "a"}
     run = RunFile(
-        **{"cell": cell, "method": "sl", "printed": "SL", "oracle": False, "protocol": "exact", "grid": "load"},
-        **{"source": {"name": "mnist5k"}, "recipe": recipe, "device": "cpu", "versions": {}, "environment": {}},
-        **{"commit": "b", "seconds": {}},
+        cell=cell,
+        method="sl",
+        oracle=False,
+        protocol="exact",
+        grid="load",
+        source={"name": "mnist5k"},
+        recipe=recipe,
+        device="cpu",
+        versions={},
+        environment={},
+        commit="b",
+        seconds={},
     )
     shares = dict.fromkeys(("train_weak_accuracy", "validation_weak_accuracy", "test_accuracy"), 0.5)
-    epochs = [Epoch(epoch, "training", loss=0.5, **shares) for epoch in range(1, EPOCHS + 1)]
+    epochs = [Epoch(epoch, "training", loss=0.5, validation_log_likelihood=-1.0, **shares) for epoch in range(1, EPOCHS + 1)]
     write_schema(folder / "run.yaml", run)
     write_schema(folder / "metrics.json", metrics)
     write_history(folder / "history.csv", epochs)

@@ -16,7 +16,7 @@ from nslimb.experiment.gather import GridRun
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.recipes import adjust_recipe
 from nslimb.experiment.runs.base import write_schema
-from nslimb.experiment.runs.metrics import Metrics, RatioError
+from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.experiment.runs.run import RunFile
 from nslimb.learning.history import Epoch, write_history
 from nslimb.learning.methods import METHODS
@@ -35,9 +35,18 @@ def metrics_of(
         reached = accuracy + 0.01 * place
         entry = dict.fromkeys(("accuracy", "macro_recall", "worst_class", "geometric_mean"), reached)
         each = [reached] * 10 if class_accuracy is None else list(class_accuracy)
-        entries[name] = {**entry, "class_accuracy": each, "setting": {}}
+        matrix = (100 * np.eye(10, dtype=int)).tolist()
+        entries[name] = {**entry, "class_accuracy": each, "confusion_matrix": matrix, "setting": {}}
     error = RatioError(total_variation=0.1, kullback_leibler=0.2, estimated=ratios, true=ratios)
-    return Metrics(source="mnist5k", adjustments=entries, ratios=error, settings="s", code={"train": "c"}, seconds=1.0)
+    return Metrics(
+        source="mnist5k",
+        adjustments=entries,
+        ratios=error,
+        ceiling=Ceiling(identifiable=1.0, lost=[]),
+        settings="s",
+        code={"train": "c"},
+        seconds=1.0,
+    )
 
 
 def epochs_of(number: int = 4, *, lp_seconds: float = 0.0, loss: float = 2.0, look_every: int = 1) -> list[Epoch]:
@@ -50,6 +59,7 @@ def epochs_of(number: int = 4, *, lp_seconds: float = 0.0, loss: float = 2.0, lo
             loss=loss / 2 ** (epoch - 1),
             train_weak_accuracy=0.5,
             validation_weak_accuracy=0.1 * epoch,
+            validation_log_likelihood=-1.0,
             seconds=2.0,
             lp_seconds=lp_seconds,
             batches=10,
@@ -66,7 +76,6 @@ def run_file(cell: Cell = CELL, method: str = "sl") -> RunFile:
     return RunFile(
         cell=vars(cell),
         method=method,
-        printed=method.upper(),
         oracle=False,
         protocol="exact",
         grid="quick",
@@ -102,6 +111,8 @@ def grid_run(method: str, seed: str = "1", accuracy: float | None = 0.5, rho: st
         method=method,
         printed=made.printed,
         oracle=made.oracle,
+        supervised=method == "supervised",
+        sigma="max",
         title="MAX",
         adjustments=ADJUSTMENTS,
         colour="#000000",

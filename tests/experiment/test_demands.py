@@ -27,7 +27,7 @@ def test_every_network_has_a_cost() -> None:
     assert set(COSTS) == set(NETWORKS)
 
 
-@pytest.mark.parametrize("name", ["config", "exact", "cpu", "quick"])
+@pytest.mark.parametrize("name", [path.stem for path in CONFIGS.glob("*.yaml")])
 def test_every_run_of_every_grid_has_a_request_within_a_day(name: str) -> None:
     config = config_of(name)
     for cell, method in runs(config):

@@ -108,9 +108,11 @@ def test_the_runtime_table_stands_beside_the_papers() -> None:
     import pandas as pd
 
     minutes = {"paper": {"SL": 0.02, "LP": 0.05}, "exact": {"SL": 0.01, "LP": 0.1}}
-    timing = Timing(minutes_per_epoch=minutes, samples=2000, measured_on=256)
+    memory = {"paper": {"SL": 500.0, "LP": 510.0}, "exact": {"SL": 520.0, "LP": 530.0}}
+    timing = Timing(minutes_per_epoch=minutes, peak_mb=memory, samples=2000, measured_on=256)
     measured = [("max", "3", 64, timing), ("max", "4", 64, None)]
-    frame = tables.runtime(measured, pd.read_csv(ROOT / "reference" / "runtimes.csv"))
+    reference = [pd.read_csv(ROOT / "reference" / f"{name}.csv") for name in ("runtimes", "memory")]
+    frame = tables.runtime(measured, *reference)
     found = frame[(frame["algorithm"] == "LP") & (frame["M"] == "3")].set_index("protocol")
     assert found["minutes_per_epoch"].to_dict() == {"paper": 0.05, "exact": 0.1}
     assert (found["paper_minutes_per_epoch"] == 7.14).all()

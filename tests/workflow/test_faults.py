@@ -37,7 +37,7 @@ READY = "sources/mnist5k.ready"
 def train(config: Config, into: Path, **changes: object) -> None:
     """The step `train` as the workflow calls it; ``changes`` are made to its recipe."""
     recipe = {**recipes.train_recipe(config, CELL, METHOD), **changes}
-    described = {"cell": vars(CELL), "cell_path": CELL.path, "method": METHOD, "printed": "SL", "grid": config.name}
+    described = {"cell": vars(CELL), "cell_path": CELL.path, "method": METHOD, "grid": config.name}
     train_run(recipe, host_of(config), described, READY, into)
 
 
@@ -257,8 +257,8 @@ def test_a_full_disk_leaves_whole_files_or_none(run: Run, finished: Run, full_di
     cell = full_disk / CELL.path
     cell.mkdir(parents=True)
     fill(full_disk, 4096)
+    recipe = recipes.samples_recipe(config, CELL)
     with pytest.raises(OSError, match="No space left"):  # the samples
-        recipe = recipes.samples_recipe(config, CELL)
         make_samples(recipe, host_of(config), READY, cell / "samples.npz", cell / "gold.npz")
     assert not list(cell.glob("*samples*"))
     (full_disk / "filler").unlink()

@@ -192,6 +192,8 @@ def read_yaml(path: Path) -> Any:
     def mapping(loader: Any, node: Any) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<`, whose keys may be overridden
+                continue
             key = loader.construct_object(key_node, deep=True)
             if key in seen:
                 raise DataError(f"{path}: line {key_node.start_mark.line + 1}: {key!r} is given twice in one block")

@@ -122,9 +122,7 @@ def train(
                 batches=-(-len(tuples) // settings.batch_size),
             )
             history.append(row)
-            if method.end_epoch(
-                epoch, partial(predict, network, method, pixels, samples.train, settings.normalisation)
-            ):
+            if method.end_epoch(epoch, partial(predict, network, method, pixels, normalisation=settings.normalisation)):
                 network = _fresh(settings, sigma, "final", device, pixels, start, base)
                 method.begin_network(network)
                 features = _features(network, settings)
