@@ -295,8 +295,9 @@ class Sigma:
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
             return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
-        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols)
-        return _where_possible(log_probs.gather(1, observed.last.unsqueeze(1)).squeeze(1), observed.possible)
+        layers = self._plan(log_scores.device)
+        log_probs = passes.log_sum_at(log_scores, layers, observed.last, observed.symbols)
+        return _where_possible(log_probs, observed.possible)
 
     def log_valid(self, log_scores: Tensor) -> Tensor:
         """log P(y has a weak label): [B, M, c] -> [B], differentiable."""
