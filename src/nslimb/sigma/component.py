@@ -138,10 +138,10 @@ class Sigma:
         follow only edges that emit what was observed, so that they cost arity x states x classes, however many weak
         labels there are (:class:`~nslimb.sigma.Transducer`). ``order`` is as in :meth:`from_steps`.
 
-        >>> carry = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
+        >>> twice = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
         ...     0, lambda carry, y: ((carry + 2 * y) // 10, (carry + 2 * y) % 10), lambda carry: carry, 10, arity=3
         ... )
-        >>> carry.decode(carry.apply([[5, 2, 1]]))  # 2 * 125 = 250
+        >>> twice.decode(twice.apply([[5, 2, 1]]))  # 2 * 125 = 250
         [(0, 5, 2, 0)]
         """
         from nslimb.sigma.emitting import compile_transducer
