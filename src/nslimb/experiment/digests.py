@@ -2,8 +2,9 @@
 
 The code of a step is the import closure of its entry points: the workflow's script and the modules that it names, and
 all that these import in turn, inside functions too. Docstrings, comments and blank lines do not count, nor do the lines
-of a registry (``NAME = Registry(...)``): what a run names in one is an entry point of that run. A module that says
-``OPTIONAL = True`` is left out where it is imported inside a function.
+of a registry (``NAME = Registry(...)``): what a run names in one is an entry point of that run. Nor do the names that a
+package offers lazily (``__all__``, ``_HOME`` and imports for type checkers): they count where they are asked for. A
+module that says ``OPTIONAL = True`` is left out where it is imported inside a function.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def code_digest(entries: Iterable[Path]) -> str:
 
 @lru_cache(maxsize=4096)
 def _code_digest(entries: frozenset[Path]) -> str:
-    files = sorted(closure(entries))
+    files = sorted(closure(entries), key=_name)
     return digest(*(f"{_name(file)}\n{essence(file, _date(file))}\n".encode() for file in files))[:16]
 
 
@@ -71,7 +72,7 @@ def _date(file: Path) -> int:
 
 def _name(file: Path) -> str:
     """What a file is called in a digest, wherever the package and the user's folder are."""
-    for root in (places.PACKAGE, places.SCRIPTS):
+    for root in (places.SCRIPTS, places.PACKAGE):
         if file.is_relative_to(root):
             return str(file.relative_to(root))
     return file.name
@@ -94,16 +95,25 @@ def imported(file: Path, _date: int) -> tuple[Path, ...]:
 def _walk(node: ast.AST, inside: bool, names: list[tuple[str, bool]]) -> None:
     """Collect the dotted names that are imported below a node, and whether inside a function; types do not count."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
-            for other in child.orelse:
-                _walk(other, inside, names)
-        elif isinstance(child, ast.Import):
+        if isinstance(child, ast.If) and _is_type_checking(child):
+            continue
+        if isinstance(child, ast.Import):
             names += [(alias.name, inside) for alias in child.names]
         elif isinstance(child, ast.ImportFrom) and child.module:
             # `from a import b`: b may be a module of its own.
             names += [(f"{child.module}.{alias.name}", inside) for alias in child.names]
+        elif isinstance(child, ast.Attribute) and (dotted := _dotted(child)).startswith(f"{places.PACKAGE.name}."):
+            names.append((dotted, inside))  # `import nslimb`, then `nslimb.select`
         else:
             _walk(child, inside or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)), names)
+
+
+def _dotted(node: ast.expr) -> str:
+    """``a.b.c`` as text; empty where it does not begin with a name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    before = _dotted(node.value) if isinstance(node, ast.Attribute) else ""
+    return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else ""
 
 
 def _files_of(name: str, importer: Path) -> list[Path]:
@@ -120,8 +130,22 @@ def _files_of(name: str, importer: Path) -> list[Path]:
             found.append(path.with_suffix(".py"))
             break
         else:
-            break
+            home = _offered(found[-1], _date(found[-1])).get(parts[size - 1]) if found else None
+            return found if home is None else found + _files_of(home, importer)
     return found
+
+
+@lru_cache(maxsize=4096)
+def _offered(file: Path, _date: int) -> dict[str, str]:
+    """The names that a package imports on first use, with their modules: those that it imports for type checkers."""
+    blocks = [node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    imports = [part for block in blocks if _is_type_checking(block) for part in block.body]
+    return {
+        alias.name: part.module
+        for part in imports
+        if isinstance(part, ast.ImportFrom) and part.module
+        for alias in part.names
+    }
 
 
 @lru_cache(maxsize=4096)
@@ -133,21 +157,29 @@ def _is_optional(file: Path, _date: int) -> bool:
 def essence(file: Path, _date: int) -> str:
     """A file's text without comments, docstrings, blank lines and registries; the same under every Python."""
     text = file.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    for token in tokens:
+    lines = [line.encode() for line in text.split("\n")]  # the columns of a syntax tree count bytes
+    for node in _left_out(ast.parse(text)):
+        _blank(lines, (node.lineno, node.col_offset), (node.end_lineno or node.lineno, node.end_col_offset or 0))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
-            lines[row - 1] = lines[row - 1][:column]
-    for first, last in _left_out(ast.parse(text)):
-        for row in range(first, last + 1):
-            lines[row - 1] = ""
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+            before = len(token.line[:column].encode())
+            _blank(lines, (row, before), (row, before + len(token.string.encode())))
+    return "\n".join(line.decode().rstrip() for line in lines if line.strip())
 
 
-def _left_out(tree: ast.Module) -> list[tuple[int, int]]:
-    """The lines of docstrings and of registries."""
-    found = []
+def _blank(lines: list[bytes], start: tuple[int, int], end: tuple[int, int]) -> None:
+    """Overwrite the text from one (line, column) to another by spaces."""
+    for row in range(start[0], end[0] + 1):
+        line = lines[row - 1]
+        first = start[1] if row == start[0] else 0
+        last = end[1] if row == end[0] else len(line)
+        lines[row - 1] = line[:first] + b" " * (last - first) + line[last:]
+
+
+def _left_out(tree: ast.Module) -> list[ast.stmt]:
+    """Docstrings, registries, and what a package says of its names."""
+    found: list[ast.stmt] = []
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
             first = node.body[0]
@@ -156,9 +188,24 @@ def _left_out(tree: ast.Module) -> list[tuple[int, int]]:
                 and isinstance(first.value, ast.Constant)
                 and isinstance(first.value.value, str)
             ):
-                found.append((first.lineno, first.end_lineno or first.lineno))
-    for node in tree.body:
-        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Registry":
-            found.append((node.lineno, node.end_lineno or node.lineno))
-    return found
+                found.append(first)
+    return found + [node for node in tree.body if _is_registry(node) or _is_index(node)]
+
+
+def _is_registry(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "Registry"
+
+
+def _is_index(node: ast.stmt) -> bool:
+    """A list of names that a package offers, or imports for type checkers alone."""
+    if isinstance(node, ast.If):
+        return _is_type_checking(node)
+    names = (
+        [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
+    )
+    return bool({"__all__", "_HOME", "__version__"} & set(names))
+
+
+def _is_type_checking(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING" and not node.orelse
