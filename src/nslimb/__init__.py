@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         generalisation_bound,
         identifiability,
         is_m_unambiguous,
+        shortcuts,
         total_risk_bound,
     )
 
@@ -49,6 +50,7 @@ __all__ = [
     "pseudolabels",
     "select",
     "semantic_loss",
+    "shortcuts",
     "sigma",
     "theory",
     "total_risk_bound",
@@ -71,6 +73,7 @@ _HOME = {
     "pseudolabels": "nslimb.learning.pseudolabels",
     "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
+    "shortcuts": "nslimb.theory",
     "total_risk_bound": "nslimb.theory",
 }
 

@@ -18,7 +18,6 @@ from nslimb.sigma.expression import Expression, Kind, Missing, as_expression, un
 from nslimb.sigma.pieces import Piece, Pieces
 from nslimb.sigma.positions import Positions
 
-
 _FUNCTIONS: dict[str, Callable[..., Hashable]] = {
     "+": operator.add,
     "*": operator.mul,

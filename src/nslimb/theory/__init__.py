@@ -5,12 +5,14 @@ from nslimb.theory.confusions import Confusions, confusions
 from nslimb.theory.identify import Identifiability, identifiability, uniform_weak_ratios, weak_ratios
 from nslimb.theory.readings import reading_evidence
 from nslimb.theory.risk import partial_risk, risk_matrix
+from nslimb.theory.shortcuts import Shortcuts, shortcuts
 from nslimb.theory.totals import generalisation_bound, is_m_unambiguous, total_risk_bound
 
 __all__ = [
     "ClassRiskBounds",
     "Confusions",
     "Identifiability",
+    "Shortcuts",
     "class_risk_bounds",
     "confusions",
     "generalisation_bound",
@@ -19,6 +21,7 @@ __all__ = [
     "partial_risk",
     "reading_evidence",
     "risk_matrix",
+    "shortcuts",
     "total_risk_bound",
     "uniform_weak_ratios",
     "weak_ratios",
