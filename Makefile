@@ -25,7 +25,7 @@ run: $(READY)  ## install, then run the quick grid: all methods, tables, figures
 	@echo "all runs: .venv/bin/mlflow ui --backend-store-uri sqlite:///results/quick/mlflow.db --host 127.0.0.1 --port 5000"
 	@echo "          then open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
 
-look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (half a minute)
+look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (two minutes)
 	@echo "==> what sigma hides: MAX-3 with uniform digits"
 	@.venv/bin/nslimb diagnose max --arity 3
 	@echo "==> digits learned from their maxima alone: one proof a sample against the whole pre-image"
