@@ -22,8 +22,8 @@ MEMORY = places.REFERENCE / "memory.csv"
 
 # What a reader of a table must know of its protocol.
 _PROTOCOLS = {
-    "paper": ". One proof a sample leaves the linear program no choice: ILP(EMP) and ILP(ALG1) then train alike. LA and "
-    "CAROT adjust shuffled batches of test images, with settings chosen by weak accuracy and never none",
+    "paper": ". One proof a sample leaves the linear program no choice: ILP(EMP) and ILP(ALG1) then train alike. "
+    "LA and CAROT adjust shuffled batches of test images, with settings chosen by weak accuracy and never none",
     "exact": ". Whole pre-images; LA and CAROT adjust the whole test set at once, or not at all where weak validation "
     "samples do not favour it",
 }
