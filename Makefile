@@ -8,7 +8,7 @@ CORES ?= 2
 CONFIG ?= config/config.yaml
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell test lint format bench lock audit clean
+.PHONY: help run look cell bundle restore test lint format bench lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -25,7 +25,7 @@ run: $(READY)  ## install, then run the quick grid: all methods, tables, figures
 	@echo "all runs: .venv/bin/mlflow ui --backend-store-uri sqlite:///results/quick/mlflow.db --host 127.0.0.1 --port 5000"
 	@echo "          then open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
 
-look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (half a minute)
+look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (two minutes)
 	@echo "==> what sigma hides: MAX-3 with uniform digits"
 	@.venv/bin/nslimb diagnose max --arity 3
 	@echo "==> digits learned from their maxima alone: one proof a sample against the whole pre-image"
@@ -34,6 +34,15 @@ look: $(READY)  ## install, then a first look: what sigma hides, and digits lear
 cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONFIG=config/quick.yaml]
 	@targets=$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)) \
 		&& $(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules -- $$targets
+
+BUNDLES := docs/results/runs
+
+bundle: $(READY)  ## keep the small files of the finished runs of the CPU grids in docs/results/runs
+	@for grid in cpu_paper cpu_exact; do $(PY) -m nslimb.experiment.bundle pack config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz; done
+
+restore: $(READY)  ## put the runs kept in docs/results/runs back as finished runs
+	@for grid in cpu_paper cpu_exact; do test ! -f $(BUNDLES)/$$grid.tar.xz \
+		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz; done
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"

@@ -70,7 +70,9 @@ def _write(folder: Path, cell: dict[str, str]) -> None:
         seconds={},
     )
     shares = dict.fromkeys(("train_weak_accuracy", "validation_weak_accuracy", "test_accuracy"), 0.5)
-    epochs = [Epoch(epoch, "training", loss=0.5, validation_log_likelihood=-1.0, **shares) for epoch in range(1, EPOCHS + 1)]
+    epochs = [
+        Epoch(epoch, "training", loss=0.5, validation_log_likelihood=-1.0, **shares) for epoch in range(1, EPOCHS + 1)
+    ]
     write_schema(folder / "run.yaml", run)
     write_schema(folder / "metrics.json", metrics)
     write_history(folder / "history.csv", epochs)

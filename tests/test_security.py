@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nslimb.cli.formats.scores import read_scores
 from nslimb.data import fetch
 from nslimb.data.routes import read_members
 from nslimb.data.samples import load_gold, load_samples
 from nslimb.data.source import open_stored
 from nslimb.errors import DataError
-from nslimb.exchange.scores import read_scores
 from nslimb.learning.checkpoint import load_weights
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 import nslimb
 from nslimb.cli import app
+from nslimb.cli.formats.ratios import read_ratios
+from nslimb.cli.formats.weak import encode_texts
 from nslimb.errors import InvalidInput
-from nslimb.exchange.ratios import read_ratios
-from nslimb.exchange.weak import encode_texts
 
 
 def run(*arguments: object) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import nslimb
 from nslimb import Sigma, pseudolabels
 from nslimb.errors import InvalidInput, SolverFailed, TooLarge
 from nslimb.learning import pseudolabels as module
+from nslimb.learning.generation import Batch, BatchProgram
+from nslimb.learning.highs import Model
 from nslimb.learning.programs import Proofs, tseytin
 
 
@@ -30,6 +33,7 @@ class Written:
         self.names += [("a", b, t) for b in range(batch) for t in range(len(preimages[b]))]
         self.index = {name: k for k, name in enumerate(self.names)}
         self.cost = np.array([cost[name[1:]] if name[0] == "q" else 0.0 for name in self.names])
+        self.ratio_rows = arity * classes
         self.rows: list[tuple[dict[Any, float], float, float]] = []
         for b, vectors in enumerate(preimages):
             self.at_least({("a", b, t): 1.0 for t in range(len(vectors))}, 1.0)
@@ -63,6 +67,24 @@ class Written:
                 dense[r, self.index[name]] = value
         return dense, np.array([row[1] for row in self.rows]), np.array([row[2] for row in self.rows])
 
+    def least_epsilon(self, integer: bool = False) -> float:
+        """The smallest tolerance, as one more column e: count - e <= target, count + e >= target."""
+        dense, lower, upper = self.matrix()
+        others, ratios = np.split(np.arange(len(dense)), [-self.ratio_rows])
+        middle = (lower[ratios] + upper[ratios]) / 2
+        one = np.ones((len(ratios), 1))
+        found = milp(
+            np.append(np.zeros(len(self.cost)), 1.0),
+            constraints=[
+                LinearConstraint(np.hstack([dense[others], np.zeros((len(others), 1))]), lower[others], upper[others]),
+                LinearConstraint(np.hstack([dense[ratios], one]), middle, np.inf),
+                LinearConstraint(np.hstack([dense[ratios], -one]), -np.inf, middle),
+            ],
+            bounds=Bounds(0, np.append(np.ones(len(self.cost)), np.inf)),
+            integrality=np.append(np.full(len(self.cost), int(integer)), 0),
+        )
+        return float(found.fun)
+
     def optimum(self, integer: bool = False) -> float | None:
         dense, lower, upper = self.matrix()
         constraint = LinearConstraint(dense, lower, upper)
@@ -83,10 +105,17 @@ def problem(data: st.DataObject, max_classes: int = 4) -> tuple[Sigma, torch.Ten
 
 
 def oracle(
-    sigma: Sigma, scores: torch.Tensor, weak: list[int], ratios: np.ndarray, epsilon: float, kind: str
+    sigma: Sigma,
+    scores: torch.Tensor,
+    weak: list[int],
+    ratios: np.ndarray,
+    epsilon: float,
+    kind: str,
+    preimages: list[np.ndarray] | None = None,
 ) -> Written:
-    vectors, table = oracles.all_vectors(sigma), oracles.weak_table(sigma)
-    preimages = [vectors[table == s] for s in weak]
+    if preimages is None:
+        vectors, table = oracles.all_vectors(sigma), oracles.weak_table(sigma)
+        preimages = [vectors[table == s] for s in weak]
     return Written(-scores.numpy(), preimages, len(weak) * ratios, epsilon, kind)
 
 
@@ -106,6 +135,37 @@ def test_every_encoding_reaches_the_optimum_of_scipy(data: st.DataObject) -> Non
         fixed = pseudolabels(scores, weak, sigma, ratios, epsilon=float(len(weak)), encoding=kind, integer=integer)
         optima.append(fixed.objective)
     assert (np.diff(optima) >= -1e-7).all(), optima
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_epsilon_grows_to_the_least_that_is_enough(data: st.DataObject) -> None:
+    sigma, scores, weak, ratios = problem(data, max_classes=3)
+    epsilon = data.draw(st.sampled_from([0.0, 0.3, 0.99]))
+    proofs = data.draw(st.sampled_from([None, 2]))
+    for kind, integer in (("paper", False), ("literal", False), ("hull", False), ("hull", True)):
+        ours = pseudolabels(scores, weak, sigma, ratios, epsilon, kind, proofs, integer)
+        allowed = None
+        if proofs is not None:
+            best = sigma.best(scores, weak, proofs).labels.numpy()
+            allowed = [vectors[vectors[:, 0] >= 0] for vectors in best]
+        written = oracle(sigma, scores, weak, ratios, epsilon, kind, allowed)
+        least = written.least_epsilon(integer)
+        assert ours.epsilon == pytest.approx(epsilon + max(0, np.ceil(least - epsilon - 1e-6)), abs=1e-12)
+        assert ours.status == ("widened" if ours.epsilon > epsilon else "optimal")
+        theirs = oracle(sigma, scores, weak, ratios, ours.epsilon + 1e-8, kind, allowed).optimum(integer)
+        assert ours.objective == pytest.approx(theirs, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("encoding", "proofs"), [("hull", 5), ("paper", 5), ("literal", 5)])
+def test_contradictory_ratios_take_three_solves(encoding: str, proofs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    solves = []
+    solve = Model.solve
+    monkeypatch.setattr(Model, "solve", lambda self: solves.append(1) or solve(self))
+    scores = torch.zeros(12, 2, 3).log_softmax(-1)
+    found = pseudolabels(scores, [0] * 12, SIGMA, [0.0, 0.0, 1.0], encoding=encoding, proofs=proofs)
+    assert (found.status, found.epsilon) == ("widened", pytest.approx(12.99))
+    assert len(solves) == 3
 
 
 def assert_valid(found: module.PseudoLabels, weak: list[int], ratios: np.ndarray) -> None:
@@ -162,10 +222,13 @@ def test_column_generation_equals_all_columns_on_real_sizes(sigma: Sigma, batch:
     generator = torch.Generator().manual_seed(0)
     scores = (torch.randn(batch, 3, 10, generator=generator) * 2).log_softmax(-1)
     weak = sigma.apply(torch.randint(10, (batch, 3), generator=generator))
-    generated = pseudolabels(scores, weak, sigma, [0.1] * 10)
-    listed = pseudolabels(scores, weak, sigma, [0.1] * 10, proofs=max(sigma.preimage_sizes()))
-    assert generated.objective == pytest.approx(listed.objective, rel=1e-8)
-    assert generated.q.dtype == torch.float32
+    contradicted = np.linspace(10, 1, 10) ** 2 / np.sum(np.linspace(10, 1, 10) ** 2)
+    for ratios, status in (([0.1] * 10, "optimal"), (contradicted, "widened")):
+        generated = pseudolabels(scores, weak, sigma, ratios)
+        listed = pseudolabels(scores, weak, sigma, ratios, proofs=max(sigma.preimage_sizes()))
+        assert generated.objective == pytest.approx(listed.objective, rel=1e-8)
+        assert (generated.epsilon, generated.status) == (listed.epsilon, status)
+        assert generated.q.dtype == torch.float32
 
 
 def test_the_appendix_example_constraint_by_constraint() -> None:
@@ -200,14 +263,43 @@ def test_the_appendix_example_constraint_by_constraint() -> None:
     assert set(printed) <= ours
 
 
-def test_one_proof_leaves_no_choice_whatever_the_ratios() -> None:
+@settings(max_examples=60)
+@given(st.data())
+def test_one_proof_is_what_highs_would_give(data: st.DataObject) -> None:
+    sigma, scores, weak, ratios = problem(data)
+    target = len(weak) * ratios
+    epsilon = data.draw(st.sampled_from([0.0, 0.99]))
+    for encoding, integer in product(("paper", "literal", "hull"), (False, True)):
+        batch = Batch(scores, torch.tensor(weak), sigma, target, encoding, 1, integer, 60.0)
+        for slack, penalty in (("widen", None), ("elastic", 10.0)):
+            ours = pseudolabels(scores, weak, sigma, ratios, epsilon, encoding, 1, integer, slack=slack)
+            q, used = module._solve(BatchProgram(batch, penalty), epsilon, float(len(weak)))
+            np.testing.assert_allclose(ours.q, q, atol=1e-9)
+            assert ours.epsilon == used
+            excess = (np.abs(q.sum(axis=0) - target) - used).clip(min=0)
+            assert ours.violation == pytest.approx(excess.sum(), abs=1e-5)
+            assert ours.objective == pytest.approx(float((-scores.numpy() * q).sum()), abs=1e-9)
+            missed = "violated" if excess.max() > 1e-6 else "optimal"
+            assert ours.status == ("widened" if used > epsilon else missed)
+
+
+def test_one_proof_is_held_to_max_epsilon_too() -> None:
+    sigma = nslimb.sigma.maximum(2, num_classes=3)
+    scores, weak, ratios = torch.zeros(6, 2, 3).log_softmax(-1), [0] * 6, [0.0, 0.0, 1.0]
+    assert pseudolabels(scores, weak, sigma, ratios, proofs=1).epsilon == pytest.approx(6.99)
+    with pytest.raises(SolverFailed, match=r"cannot be met within max_epsilon=3 counts"):
+        pseudolabels(scores, weak, sigma, ratios, proofs=1, max_epsilon=3)
+
+
+def test_one_proof_is_not_solved_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Model, "solve", lambda _: pytest.fail("solved"))
     sigma = nslimb.sigma.maximum(3)
     scores = torch.randn(16, 3, 10, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
     weak = [9, 8, 7, 6] * 4
     best = sigma.best(scores, weak, 1).labels[:, 0]
     for ratios in ([0.1] * 10, [0.91] + [0.01] * 9):
         q = pseudolabels(scores, weak, sigma, ratios, proofs=1).q
-        assert torch.equal(q.argmax(-1), best)
+        assert torch.equal(q, torch.nn.functional.one_hot(best, 10).float())
 
 
 def test_ratios_move_the_pseudolabels() -> None:

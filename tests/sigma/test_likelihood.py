@@ -8,16 +8,25 @@ import numpy as np
 import oracles
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nslimb
 from nslimb import Sigma
 from nslimb.errors import InvalidInput
+from nslimb.sigma import layers
 
 SIGMA = nslimb.sigma.maximum(arity=2, num_classes=3)
 
 
+@pytest.fixture(params=[0, 4_000_000], ids=["all last states", "one last state"])
+def _into(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the last layer sums over the edges of all weak labels, for want of memory, or of the observed alone."""
+    monkeypatch.setattr(layers, "_MAX_INTO", request.param)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("_into")
 @given(st.data())
 def test_log_likelihood_is_the_observed_column_of_all(data: st.DataObject) -> None:
     sigma = data.draw(oracles.tables())
@@ -30,6 +39,21 @@ def test_log_likelihood_is_the_observed_column_of_all(data: st.DataObject) -> No
     (gradient,) = torch.autograd.grad(ours.sum(), scores)
     (expected,) = torch.autograd.grad(theirs.sum(), scores)
     torch.testing.assert_close(gradient, expected.where(scores > oracles.NEG_INF, 0.0), rtol=1e-8, atol=1e-8)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_second_derivatives_match_enumeration(data: st.DataObject) -> None:
+    sigma = data.draw(oracles.tables(max_arity=3, max_classes=3))
+    weak = data.draw(oracles.weak_for(sigma, 2))
+    scores = torch.randn(2, sigma.arity, sigma.num_classes, dtype=torch.float64).log_softmax(-1)
+    table, size = oracles.weak_table(sigma), len(sigma.weak_labels)
+    hessian = torch.autograd.functional.hessian
+    ours = hessian(lambda x: sigma.log_likelihood(x, weak).sum(), scores)
+    theirs = hessian(lambda x: oracles.log_prob(x, table, size)[[0, 1], weak].sum(), scores)
+    torch.testing.assert_close(ours, theirs, rtol=1e-8, atol=1e-10)
+    leaf = scores.clone().requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: sigma.log_likelihood(x, weak), leaf)
 
 
 @given(st.data())

@@ -129,10 +129,11 @@ def test_counts_match_enumeration(problem: Problem) -> None:
     assert all(type(count) is int for count in counts)
 
 
-@pytest.fixture(params=[0, 256], ids=["many groups", "few groups"])
+@pytest.fixture(params=[(0, 0), (256, 4_000_000)], ids=["many groups", "few groups"])
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers cut into as many groups of states as they can be, or as few."""
-    monkeypatch.setattr(layers, "_CHEAP_ROWS", request.param)
+    """Layers cut into as many groups of states as they can be and summed to the end, or the way that is quickest."""
+    monkeypatch.setattr(layers, "_CHEAP_ROWS", request.param[0])
+    monkeypatch.setattr(layers, "_MAX_INTO", request.param[1])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

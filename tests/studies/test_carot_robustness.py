@@ -8,8 +8,8 @@ import torch
 
 import nslimb
 from nslimb.errors import InvalidInput
+from nslimb.experiment.studies.carot_robustness import carot_robustness
 from nslimb.metrics import kullback_leibler
-from nslimb.studies import carot_robustness
 
 TRUTH = np.array([0.6, 0.3, 0.1])
 

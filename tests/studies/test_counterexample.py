@@ -8,7 +8,7 @@ import pytest
 import nslimb
 from nslimb import Sigma
 from nslimb.errors import InvalidInput
-from nslimb.studies import twins, weak_ratio_curve
+from nslimb.experiment.studies.counterexample import twins, weak_ratio_curve
 
 
 def closed_form(t: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, permutation_test, spearmanr
 
 from nslimb.errors import InvalidInput
-from nslimb.studies import order_agreement
+from nslimb.experiment.studies.order import order_agreement
 
 
 def test_the_same_order_and_the_opposite_one() -> None:

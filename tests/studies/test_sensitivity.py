@@ -8,9 +8,9 @@ import torch
 
 import nslimb
 from nslimb.errors import InvalidInput
+from nslimb.experiment.studies.sensitivity import sensitivity
 from nslimb.marginals import AdamOptions
 from nslimb.seeds import numpy_generator
-from nslimb.studies import sensitivity
 from nslimb.theory.identify import weak_ratios
 
 RATIOS = np.array([0.1, 0.2, 0.3, 0.4])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
-from nslimb.experiment import names, paths, recipes
+from nslimb.experiment import names, paths, places, recipes
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name

@@ -102,3 +102,16 @@ rule comparison:
         code=recipes.step_digest("table"),
     script:
         "../scripts/table.py"
+
+
+rule publish:
+    """Small CSV files of all finished runs into docs/results, which the page of results is drawn from."""
+    log:
+        f"{LOGS}/publish.log",
+    conda:
+        "../../environment.yml"
+    params:
+        config=settings(),
+        folder=str(places.ROOT / "docs" / "results"),
+    script:
+        "../scripts/publish.py"

@@ -37,9 +37,9 @@ def command(
 ) -> None:
     """Adjust scores to the ratios of the classes, by logit adjustment or CAROT, and say what it changes."""
     with told_plainly():
+        from nslimb.cli.formats.ratios import read_ratios
+        from nslimb.cli.formats.scores import check_suffix, read_scores, write_scores
         from nslimb.errors import InvalidInput
-        from nslimb.exchange.ratios import read_ratios
-        from nslimb.exchange.scores import check_suffix, read_scores, write_scores
 
         check_suffix(out)
         wanted = read_ratios(ratios)

@@ -46,8 +46,8 @@ def command(
     with told_plainly():
         check_plot(plot)
         built = build_sigma(sigma, arity, classes, left_to_right)
+        from nslimb.cli.formats.ratios import read_ratios
         from nslimb.diagnosis import diagnose
-        from nslimb.exchange.ratios import read_ratios
 
         given = None if ratios is None else read_ratios(ratios)
         found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), thorough=thorough)

@@ -39,9 +39,9 @@ def command(
     with told_plainly():
         check_plot(plot)
         built = build_sigma(sigma, arity, classes, left_to_right)
+        from nslimb.cli.formats.ratios import describe, write_ratios
+        from nslimb.cli.formats.weak import encode_texts, read_column
         from nslimb.errors import InvalidInput
-        from nslimb.exchange.ratios import describe, write_ratios
-        from nslimb.exchange.weak import encode_texts, read_column
         from nslimb.marginals import bootstrap_marginal
         from nslimb.marginals.figure import draw_ratios
 

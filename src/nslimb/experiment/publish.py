@@ -20,6 +20,14 @@ from nslimb.files import set_aside, write_text
 REFERENCE, RUNTIMES = places.REFERENCE / "tables.csv", places.REFERENCE / "runtimes.csv"
 MEMORY = places.REFERENCE / "memory.csv"
 
+# What a reader of a table must know of its protocol.
+_PROTOCOLS = {
+    "paper": ". One proof a sample leaves the linear program no choice: ILP(EMP) and ILP(ALG1) then train alike. "
+    "LA and CAROT adjust shuffled batches of test images, with settings chosen by weak accuracy and never none",
+    "exact": ". Whole pre-images; LA and CAROT adjust the whole test set at once, or not at all where weak validation "
+    "samples do not favour it",
+}
+
 
 def write_table(config: Config, name: str) -> None:
     """One of the tables: tables/NAME.csv, .md and .tex."""
@@ -32,7 +40,7 @@ def write_table(config: Config, name: str) -> None:
     how = f"{block.source}, {epochs} epochs, {len(config.seeds_of(entry))} seed(s)"
     missing = sum(run.metrics is None for run in runs)
     gap = f", {missing} of {len(runs)} runs missing" if missing else ""
-    caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}"
+    caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}{_PROTOCOLS[config.protocol]}"
     oracles = {run.printed for run in runs if run.oracle}
     _write(config, name, frame, tables.laid_out(frame, oracles), caption, verdict(runs))
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nslimb.errors import InvalidInput
+from nslimb.learning.loop import Settings
 from nslimb.learning.methods import METHODS, Method, method_class
 
 Augment = Literal["none", "affine", "flip-crop"]
@@ -22,15 +23,15 @@ class Block(BaseModel):
 
 
 class Training(Block):
-    """How a network is trained; the defaults are the paper's."""
+    """How a network is trained; the defaults are those of :class:`nslimb.learning.Settings`, which are the paper's."""
 
-    epochs: int = Field(default=100, ge=1)
-    batch_size: int = Field(default=64, ge=1)
-    learning_rate: float = Field(default=1e-3, gt=0)
+    epochs: int = Field(default=Settings.epochs, ge=1)
+    batch_size: int = Field(default=Settings.batch_size, ge=1)
+    learning_rate: float = Field(default=Settings.learning_rate, gt=0)
     augment: Augment | None = None  # None: none, but for CIFAR-10 flip-crop
-    mixed_precision: bool = False
-    compile: bool = False
-    device: str = "auto"
+    mixed_precision: bool = Settings.mixed_precision
+    compile: bool = Settings.compile
+    device: str = Settings.device
     threads: int = Field(default=1, ge=1)
     look_every: int = Field(default=1, ge=1)
 

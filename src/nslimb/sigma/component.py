@@ -145,10 +145,10 @@ class Sigma:
         follow only edges that emit what was observed, so that they cost arity x states x classes, however many weak
         labels there are (:class:`~nslimb.sigma.Transducer`). ``order`` is as in :meth:`from_steps`.
 
-        >>> carry = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
+        >>> twice = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
         ...     0, lambda carry, y: ((carry + 2 * y) // 10, (carry + 2 * y) % 10), lambda carry: carry, 10, arity=3
         ... )
-        >>> carry.decode(carry.apply([[5, 2, 1]]))  # 2 * 125 = 250
+        >>> twice.decode(twice.apply([[5, 2, 1]]))  # 2 * 125 = 250
         [(0, 5, 2, 0)]
         """
         from nslimb.sigma.emitting import compile_transducer
@@ -380,8 +380,9 @@ class Sigma:
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
             return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
-        log_probs = passes.log_sum(log_scores, self._plan(log_scores.device), observed.symbols, observed.roots)
-        return _where_possible(log_probs.gather(1, observed.last.unsqueeze(1)).squeeze(1), observed.possible)
+        layers = self._plan(log_scores.device)
+        log_probs = passes.log_sum_at(log_scores, layers, observed.last, observed.symbols, observed.roots)
+        return _where_possible(log_probs, observed.possible)
 
     def log_valid(self, log_scores: Tensor) -> Tensor:
         """log P(y has a weak label): [B, M, c] -> [B], differentiable."""

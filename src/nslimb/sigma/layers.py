@@ -14,6 +14,8 @@ from nslimb.sigma.emitting import SILENT, Emitting
 
 # Padding rows that cost less than the launch of another group of operations.
 _CHEAP_ROWS = 256
+# Entries of the table of the edges into each last state: 32 MB.
+_MAX_INTO = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class LayerPlan:
     cells: Tensor  # [n * L], the cell of each edge; dead edges share a cell of padding
     one_each: bool  # one edge leads to each state, so that there is nothing to sum, and another layer follows
     emission: Emission | None  # None where no edge emits
+    into: Tensor | None  # [following, width], incoming rows of T padded alike: of the last layer, if not too large
 
 
 def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
@@ -75,6 +78,11 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
     cells[all_cells] = np.arange(len(all_cells))
     if some_dead:
         cells[:-1][flat == DEAD] = cells[-1]
+    into = None
+    if layer == diagram.arity - 1 and following * degree.max() <= _MAX_INTO:
+        column = np.arange(degree.max())
+        inside = column < degree[:, None]
+        into = np.where(inside, edges[np.where(inside, start[:, None] + column, 0)], len(flat))
     position = np.empty(following, dtype=np.int64)
     position[by_degree] = np.arange(following)
     in_order = bool((position == np.arange(following)).all())
@@ -88,6 +96,7 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
         cells=torch.from_numpy(cells[:-1]).to(device),
         one_each=len(all_cells) == following and layer < diagram.arity - 1,
         emission=_plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None,
+        into=None if into is None else torch.from_numpy(into).to(device),
     )
 
 

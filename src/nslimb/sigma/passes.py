@@ -15,6 +15,7 @@ emits another one: what follows is the same pass, over the paths that explain th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -70,8 +71,22 @@ def log_sum(
 
     Paths start in the first layer's only state, or in those that ``roots`` [B] name. Differentiable.
     """
-    result: Tensor = _LogSum.apply(log_scores, layers, observed, roots)  # type: ignore[no-untyped-call]
+    result: Tensor = _LogSum.apply(log_scores, layers, observed, roots, None)  # type: ignore[no-untyped-call]
     return result
+
+
+def log_sum_at(
+    log_scores: Tensor,
+    layers: tuple[LayerPlan, ...],
+    last: Tensor,
+    observed: Tensor | None = None,
+    roots: Tensor | None = None,
+) -> Tensor:
+    """``log_sum`` at one last state a sample: [B]. Of the last layer, often the widest, it sums no other edges."""
+    if layers[-1].into is None:
+        return log_sum(log_scores, layers, observed, roots).gather(1, last.unsqueeze(1)).squeeze(1)
+    result: Tensor = _LogSum.apply(log_scores, layers, observed, roots, last)  # type: ignore[no-untyped-call]
+    return result.squeeze(1)
 
 
 def _start(scores: Tensor, layers: tuple[LayerPlan, ...], roots: Tensor | None) -> Tensor:
@@ -139,60 +154,79 @@ class _LogSum(torch.autograd.Function):
         layers: tuple[LayerPlan, ...],
         observed: Tensor | None,
         roots: Tensor | None,
+        last: Tensor | None,
     ) -> Tensor:
         scores = _batch_last(log_scores) * _LOG2_E
         lowest = torch.finfo(scores.dtype).min
         alpha = _start(scores, layers, roots)
         saved = []
+        rows = None
         for layer in layers:
             table = _edge_scores(layer, alpha, scores[layer.position], observed)
             if layer.one_each:
                 alpha = table.index_select(0, layer.groups[0].view(-1))
                 continue
+            if last is not None and layer is layers[-1] and layer.into is not None:
+                rows = layer.into.index_select(0, last).t()
             alphas = []
-            for group in layer.groups:
-                incoming = _incoming(group, table)
+            for incoming in _arriving(layer, table, rows):
                 # Not -inf, from which -inf cannot be subtracted.
                 peak = incoming.amax(dim=1).clamp_(min=lowest)
                 incoming.sub_(peak.unsqueeze(1)).exp2_()
                 total = incoming.sum(dim=1)
                 alphas.append(total.log2().add_(peak))
                 saved += [incoming, total]
-            alpha = _in_state_order(layer, alphas)
+            alpha = _in_state_order(layer, alphas) if rows is None else alphas[0]
         ctx.layers, ctx.shape, ctx.observed, ctx.roots = layers, scores.shape, observed, roots
+        ctx.last, ctx.rows = last, rows
         ctx.save_for_backward(log_scores, *saved)
         return (alpha * _LN_2).t()
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         log_scores, *saved = ctx.saved_tensors
         if torch.is_grad_enabled():  # the gradient itself is to be differentiated
             composed = _log_sum_composed(log_scores, ctx.layers, ctx.observed, ctx.roots)
-            return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None, None
+            if ctx.last is not None:
+                composed = composed.gather(1, ctx.last.unsqueeze(1))
+            return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None, None, None
         gradient = grad.new_zeros(ctx.shape)
         flow = grad.t()
         layer: LayerPlan
         for layer in reversed(ctx.layers):
-            # Where one edge leads to each state, those that no path reaches get no flow from the layer that follows.
-            by_cell = flow if layer.one_each else _shared_out(layer, flow, saved)
-            by_edge = by_cell.index_select(0, layer.cells).view(layer.states, layer.live, -1)
+            if layer.one_each:  # a state that no path reaches gets no flow from the layer that follows
+                by_edge = flow.index_select(0, layer.cells)
+            elif ctx.rows is not None and layer is ctx.layers[-1]:
+                by_edge = flow.new_zeros((layer.states * layer.live + 1, flow.shape[-1]))
+                by_edge = by_edge.scatter_(0, ctx.rows, _shares(flow, saved))[:-1]
+            else:
+                parts = [_shares(part, saved) for part in reversed(_in_group_order(layer, flow))]
+                by_cell = parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
+                by_edge = by_cell.index_select(0, layer.cells)
+            by_edge = by_edge.view(layer.states, layer.live, -1)
             if layer.live == ctx.shape[1]:
                 torch.sum(by_edge, dim=0, out=gradient[layer.position])
             else:
                 gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
             flow = by_edge.sum(dim=1)
-        return gradient.permute(2, 0, 1), None, None, None
+        return gradient.permute(2, 0, 1), None, None, None, None
 
 
-def _shared_out(layer: LayerPlan, flow: Tensor, saved: list[Tensor]) -> Tensor:
-    """What arrives at the states [following, B], shared out among their cells by weight; takes both off ``saved``."""
-    parts = []
-    for part in reversed(_in_group_order(layer, flow)):
-        total, weight = saved.pop(), saved.pop()
-        # The total is at least 1, the peak's own weight, unless no path arrives at all.
-        per_weight = part / total.clamp_min(1.0)
-        parts.append((weight * per_weight.unsqueeze(1)).flatten(0, 1))
-    return parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
+def _arriving(layer: LayerPlan, table: Tensor, rows: Tensor | None) -> Iterator[Tensor]:
+    """Rows of T that lead to the states of each group, or to the one that ``rows`` [width, B] belong to."""
+    if rows is not None:
+        yield table.gather(0, rows).unsqueeze(0)
+        return
+    for group in layer.groups:
+        yield _incoming(group, table)
+
+
+def _shares(flow: Tensor, saved: list[Tensor]) -> Tensor:
+    """What flows back to a group of states, shared out among their cells by weight: [cells, B]."""
+    total, weight = saved.pop(), saved.pop()
+    # The total is at least 1, the peak's own weight, unless no path arrives at all.
+    per_weight = flow / total.clamp_min(1.0)
+    return (weight * per_weight.unsqueeze(1)).flatten(0, 1)
 
 
 class _KBest(torch.autograd.Function):

@@ -1,6 +1,6 @@
 """Section 3 of the paper: what sigma and the partial risk say about each class, before any training.
 
-Names are imported on first use: a step that needs one of them does not depend on all.
+Most names are imported on first use: a step that needs one of them does not depend on all.
 """
 
 from __future__ import annotations
@@ -8,9 +8,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+# Now, since these modules are called like what they offer, and would stand in its place.
+from nslimb.theory.confusions import Confusions, confusions
+from nslimb.theory.shortcuts import Shortcuts, shortcuts
+
 if TYPE_CHECKING:
     from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
-    from nslimb.theory.confusions import Confusions, confusions
     from nslimb.theory.identify import Identifiability, identifiability, uniform_weak_ratios, weak_ratios
     from nslimb.theory.readings import reading_evidence
     from nslimb.theory.risk import partial_risk, risk_matrix
@@ -20,6 +23,7 @@ __all__ = [
     "ClassRiskBounds",
     "Confusions",
     "Identifiability",
+    "Shortcuts",
     "class_risk_bounds",
     "confusions",
     "generalisation_bound",
@@ -28,6 +32,7 @@ __all__ = [
     "partial_risk",
     "reading_evidence",
     "risk_matrix",
+    "shortcuts",
     "total_risk_bound",
     "uniform_weak_ratios",
     "weak_ratios",
@@ -35,7 +40,6 @@ __all__ = [
 
 _HOME = {
     **dict.fromkeys(("ClassRiskBounds", "class_risk_bounds"), "bounds"),
-    **dict.fromkeys(("Confusions", "confusions"), "confusions"),
     **dict.fromkeys(("Identifiability", "identifiability", "uniform_weak_ratios", "weak_ratios"), "identify"),
     **dict.fromkeys(("reading_evidence",), "readings"),
     **dict.fromkeys(("partial_risk", "risk_matrix"), "risk"),

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nslimb.cli.formats.weak import readable_csv
 from nslimb.errors import DataError, InvalidInput
-from nslimb.exchange.weak import readable_csv
 from nslimb.files import written_aside
 
 # Rows of probabilities printed with three digits still sum to 1 within this.

@@ -1,0 +1,114 @@
+"""Small tables of all finished runs of a grid, for publishing: a row a run and adjustment, class, cell or epoch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from nslimb.experiment import names
+from nslimb.experiment.cells import runs
+from nslimb.experiment.config import Config
+from nslimb.experiment.gather import GridRun, gather
+from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.runs.run import RunFile
+from nslimb.experiment.tables import write_csv
+
+Frame = pd.DataFrame
+KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
+
+
+def collect(config: Config) -> dict[str, Frame]:
+    """``runs``, ``classes``, ``marginals`` and ``epochs`` of the finished runs of a grid.
+
+    A run that is done is data: its settings and schema version must be those of today, its code need not be.
+    """
+    done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
+    return {
+        "runs": pd.DataFrame([row for run in done for row in _adjustments(config, run)]),
+        "classes": pd.DataFrame([row for run in done for row in _classes(config, run)]),
+        "marginals": pd.DataFrame([row for run in _first_of_cells(done) for row in _marginals(config, run)]),
+        "epochs": pd.DataFrame([row for run in done for row in _epochs(config, run)]),
+    }
+
+
+def _keys(config: Config, run: GridRun) -> dict[str, Any]:
+    cell = run.cell
+    values = (config.protocol, run.sigma, cell.M, cell.rho, cell.seed, run.method)
+    return dict(zip(KEYS, values, strict=True))
+
+
+def _adjustments(config: Config, run: GridRun) -> list[dict[str, Any]]:
+    seconds = read_schema(run.folder / names.RUN_FILE, RunFile).seconds["training"]
+    ceiling = run.done.ceiling
+    return [
+        {
+            **_keys(config, run),
+            "adjustment": adjustment,
+            **{key: 100 * found[key] for key in ("accuracy", "macro_recall", "worst_class")},
+            "weak_accuracy": 100 * found["validation_weak_accuracy"],
+            "ceiling": None if ceiling is None else 100 * ceiling.identifiable,
+            "seconds": seconds,
+        }
+        for adjustment, found in run.done.adjustments.items()
+    ]
+
+
+def _classes(config: Config, run: GridRun) -> list[dict[str, Any]]:
+    found = run.done.adjustments["none"]["class_accuracy"]
+    lost = run.done.ceiling.lost if run.done.ceiling is not None else []
+    return [
+        {
+            **_keys(config, run),
+            "class": label,
+            "accuracy": None if accuracy is None else 100 * accuracy,
+            "lost": int(label in lost),
+        }
+        for label, accuracy in enumerate(found)
+    ]
+
+
+def _first_of_cells(done: list[GridRun]) -> list[GridRun]:
+    return list({run.cell: run for run in reversed(done)}.values())[::-1]
+
+
+def _marginals(config: Config, run: GridRun) -> list[dict[str, Any]]:
+    true, estimated = (np.atleast_2d(getattr(run.done.ratios, key)) for key in ("true", "estimated"))
+    keys = {key: value for key, value in _keys(config, run).items() if key != "method"}
+    return [
+        {**keys, "position": place if len(true) > 1 else "all", "class": label, "true": r, "estimated": estimate}
+        for place, (ratios, estimates) in enumerate(zip(true, estimated, strict=True), start=1)
+        for label, (r, estimate) in enumerate(zip(ratios, estimates, strict=True))
+    ]
+
+
+def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
+    return [
+        {
+            **_keys(config, run),
+            "epoch": row.epoch,
+            "loss": row.loss,
+            "validation_weak_accuracy": 100 * row.validation_weak_accuracy,
+            "accuracy": 100 * row.test_accuracy,
+        }
+        for row in run.epochs or ()
+        if row.test_accuracy is not None
+    ]
+
+
+def publish(config: Config, folder: Path) -> dict[str, int]:
+    """Write the tables of a grid into ``folder``; rows of other protocols that are there stay. Rows of each file."""
+    written = {}
+    for name, frame in collect(config).items():
+        path = folder / f"{name}.csv"
+        parts = [frame]
+        if path.exists():
+            there = pd.read_csv(path, dtype=dict.fromkeys(KEYS, str))
+            parts.insert(0, there[there["protocol"] != config.protocol])
+        joined = pd.concat([part for part in parts if len(part)]) if any(map(len, parts)) else frame
+        ordered = joined.sort_values("protocol", kind="stable") if len(joined) else joined
+        write_csv(path, ordered)
+        written[name] = len(ordered)
+    return written

@@ -1,0 +1,12 @@
+"""The job of rule publish."""
+
+from pathlib import Path
+
+from nslimb.experiment.jobs_log import logged
+
+with logged(snakemake.log[0]):
+    from nslimb.experiment.collect import publish
+    from nslimb.experiment.config import read_config
+
+    for name, rows in publish(read_config(snakemake.params.config), Path(snakemake.params.folder)).items():
+        print(f"{name}.csv: {rows} rows")
