@@ -76,7 +76,7 @@ def printed_name(config: Config, benchmark: str, method: str) -> str:
     """A method as tables print it; a variant by the name that it was given."""
     variant = variant_of(config, benchmark, method)
     own = method_class(variant.method, config.base).printed
-    return own if own and variant.name == variant.method else variant.name
+    return own if own and variant.name == variant.method.rpartition(":")[2] else variant.name
 
 
 def printed_adjustments(config: Config) -> dict[str, str]:
