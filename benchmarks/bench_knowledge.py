@@ -177,6 +177,24 @@ def candidates(samples: int = 3000) -> Claim:
     return Claim(f"{samples} lists of candidates: compilation, seconds", taken, 2.0, f"{sigma.num_states} states")
 
 
+EVEN_ODD = [(0, 6), (2, 8), (4, 6), (4, 8), (1, 5), (3, 7), (1, 9), (3, 9)]
+
+
+def shortcuts() -> list[Claim]:
+    """All maps of ten classes that explain the weak labels, of 10 ** 10."""
+    even_odd = EVEN_ODD + [(b, a) for a, b in EVEN_ODD]
+    runs: dict[str, tuple[Callable[[], nslimb.theory.Shortcuts], float]] = {
+        "MNIST-EvenOdd": (lambda: nslimb.shortcuts(nslimb.sigma.total(2), even_odd), 3.0),
+        "MNMath": (lambda: nslimb.shortcuts(Sigma.from_expression(mnmath, [10] * 8)), 3.0),
+        "MAX-5, 3,000 samples": (lambda: nslimb.shortcuts(nslimb.sigma.maximum(5), samples=3000, budget=1), 3.0),
+    }
+    claims = []
+    for name, (run, limit) in runs.items():
+        (taken,) = seconds(run, budget=0.5)
+        claims.append(Claim(f"{name}: shortcuts, seconds", taken, limit, f"{run().count} maps"))
+    return claims
+
+
 def main() -> None:
     claims = [
         *compilation(),
@@ -184,6 +202,7 @@ def main() -> None:
         family_against_loop("thresholds", thresholds(), 1 / 5),
         family_against_loop("moduli", moduli(), 1 / 2),
         candidates(),
+        *shortcuts(),
     ]
     report("knowledge, one thread", claims)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         generalisation_bound,
         identifiability,
         is_m_unambiguous,
+        shortcuts,
         total_risk_bound,
     )
 
@@ -50,6 +51,7 @@ __all__ = [
     "pseudolabels",
     "select",
     "semantic_loss",
+    "shortcuts",
     "sigma",
     "soft_pseudolabels",
     "theory",
@@ -73,6 +75,7 @@ _HOME = {
     "pseudolabels": "nslimb.learning.pseudolabels",
     "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
+    "shortcuts": "nslimb.theory.shortcuts",
     "soft_pseudolabels": "nslimb.learning.transport",
     "total_risk_bound": "nslimb.theory",
 }

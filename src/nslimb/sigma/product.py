@@ -59,6 +59,13 @@ def family(members: Mapping[Hashable, Sigma]) -> Family:
     ((7, 4), [('max', 2), ('sum', 3)])
     >>> sigma.log_likelihood(torch.zeros(2, 2, 10).log_softmax(-1), weak).exp()
     tensor([0.0700, 0.0400])
+
+    A position whose label is observed needs no sigma of its own: its scores are 0 for that label and -inf for others.
+
+    >>> scores = torch.zeros(1, 2, 10).log_softmax(-1)
+    >>> scores[0, 1] = torch.where(torch.arange(10) == 2, 0.0, -torch.inf)  # the second label is 2
+    >>> total(2).posterior(scores, [3])[0].argmax(-1)
+    tensor([1, 2])
     """
     if not isinstance(members, Mapping) or not members:
         raise InvalidInput("members", 'a mapping {"name": Sigma, ...} of at least one member', repr(members))
