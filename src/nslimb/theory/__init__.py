@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from nslimb.theory.identify import Identifiability, identifiability, uniform_weak_ratios, weak_ratios
     from nslimb.theory.readings import reading_evidence
     from nslimb.theory.risk import partial_risk, risk_matrix
-    from nslimb.theory.shortcuts import Shortcuts, shortcuts
     from nslimb.theory.totals import generalisation_bound, is_m_unambiguous, total_risk_bound
 
 __all__ = [
@@ -44,7 +43,6 @@ _HOME = {
     **dict.fromkeys(("Identifiability", "identifiability", "uniform_weak_ratios", "weak_ratios"), "identify"),
     **dict.fromkeys(("reading_evidence",), "readings"),
     **dict.fromkeys(("partial_risk", "risk_matrix"), "risk"),
-    **dict.fromkeys(("Shortcuts", "shortcuts"), "shortcuts"),
     **dict.fromkeys(("generalisation_bound", "is_m_unambiguous", "total_risk_bound"), "totals"),
 }
 
