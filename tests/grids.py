@@ -39,6 +39,13 @@ def tiny(folder: Path, **changes: Any) -> Path:
     return path
 
 
+def smaller(folder: Path, **changes: Any) -> Path:
+    """One cell with one run of the tiny grid, in a file of the same name."""
+    sums = {"sum": tiny_values(folder)["benchmarks"]["sum"]}
+    kept = {"benchmarks": sums, "tables": ["sum"], "figures": ["training_curves"], "studies": []}
+    return tiny(folder, **{**kept, **changes})
+
+
 def checkout(folder: Path) -> Path:
     """A copy of the package and of the workflow that a test may edit; the copy finds its own files."""
     for name in ("src", "workflow", "profiles", "reference", "config"):
