@@ -24,7 +24,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("data", "marginals", "theory", "networks", "metrics"),
     ("diagnosis", "adjustment"),
     ("learning",),
-    ("studies", "exchange"),
     ("classifier",),
     ("experiment",),
     ("cli",),
