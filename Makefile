@@ -46,7 +46,7 @@ restore: $(READY)  ## put the runs kept in docs/results/runs back as finished ru
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
-	@$(PY) -m pytest
+	@$(PY) -m pytest --numprocesses $(CORES) --dist loadgroup
 
 lint: $(READY)  ## ruff, ruff format, mypy --strict, snakefmt and snakemake --lint
 	@echo "==> ruff"

@@ -17,6 +17,13 @@ settings.register_profile(
 settings.load_profile("nslimb")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a grid which takes a minute to run stay together where tests run side by side."""
+    for item in items:
+        if "undisturbed" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("undisturbed"))
+
+
 @pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small grid that ran from beginning to end, on a copy of the package that a test may edit."""

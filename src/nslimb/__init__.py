@@ -75,7 +75,7 @@ _HOME = {
     "pseudolabels": "nslimb.learning.pseudolabels",
     "select": "nslimb.adjustment",
     "semantic_loss": "nslimb.learning.semantic",
-    "shortcuts": "nslimb.theory",
+    "shortcuts": "nslimb.theory.shortcuts",
     "soft_pseudolabels": "nslimb.learning.transport",
     "total_risk_bound": "nslimb.theory",
 }

@@ -125,7 +125,7 @@ def test_a_function_of_the_user_is_diagnosed(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["minimum"], "SIGMA: expected one of max"),
+        (["minimum"], "sigma: expected one of max"),
         (["max", "--risk", "2"], "partial_risks"),
         (["max", "--ratios", "none.csv"], "none.csv: cannot be read"),
         (["max", "--plot", "d.jpg"], "--plot"),

@@ -63,10 +63,15 @@ class Listed:
             decrement = -slope @ step
             if decrement < 1e-11:
                 return q
-            length = min(1.0, 0.95 / max(1e-300, (-step / q).max()))
-            while self.objective(q + length * step) > self.objective(q) - 1e-4 * length * decrement and length > 1e-9:
+            # In logarithms, so that no entry can leave its bounds, and none that hardly counts holds up the others.
+            length = min(1.0, 2.0 / np.abs(step / q)[q > 1e-12].max())
+            while True:
+                moved = q * np.exp(np.clip(length * step / q, -2.0, 2.0))
+                moved /= sums.T @ (sums @ moved)
+                if self.objective(moved) <= self.objective(q) - 1e-4 * length * decrement or length < 1e-9:
+                    break
                 length /= 2
-            q = np.maximum(q + length * step, 1e-200)
+            q = np.maximum(moved, 1e-200)
         raise AssertionError("the oracle has not converged")
 
     def marginals(self, q: np.ndarray, classes: int) -> np.ndarray:

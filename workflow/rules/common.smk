@@ -140,7 +140,11 @@ def figure_files():
     """Every figure in both formats."""
     return paths.below(
         RESULTS,
-        (paths.figure_file(name, form) for name in FIGURE_NAMES for form in ("png", "svg")),
+        (
+            paths.figure_file(name, form)
+            for name in FIGURE_NAMES
+            for form in ("png", "svg")
+        ),
     )
 
 

@@ -14,7 +14,10 @@ rule figures:
             )
             for name in FIGURE_NAMES
         },
-        **{f"{name}_svg": f"{RESULTS}/{paths.figure_file(name, 'svg')}" for name in FIGURE_NAMES},
+        **{
+            f"{name}_svg": f"{RESULTS}/{paths.figure_file(name, 'svg')}"
+            for name in FIGURE_NAMES
+        },
     log:
         f"{LOGS}/figures.log",
     benchmark:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nslimb.errors import InvalidInput
-from nslimb.learning.loop import Settings
 from nslimb.learning.methods import METHODS, Method, method_class
+from nslimb.learning.settings import Settings
 
 Augment = Literal["none", "affine", "flip-crop"]
 

@@ -9,13 +9,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nslimb.learning.loop import Probe, Settings, Trained, predict, train
+    from nslimb.learning.loop import Probe, Trained, predict, train
     from nslimb.learning.methods import METHODS, Batch, Method, make_method
+    from nslimb.learning.settings import Settings
 
 __all__ = ["METHODS", "Batch", "Method", "Probe", "Settings", "Trained", "make_method", "predict", "train"]
 
 _HOME = {
-    **dict.fromkeys(("Probe", "Settings", "Trained", "predict", "train"), "nslimb.learning.loop"),
+    **dict.fromkeys(("Probe", "Trained", "predict", "train"), "nslimb.learning.loop"),
+    "Settings": "nslimb.learning.settings",
     **dict.fromkeys(("METHODS", "Batch", "Method", "make_method"), "nslimb.learning.methods"),
 }
 

@@ -31,13 +31,14 @@ _TINY = 1e-300  # counts below it count as that, so that they have a logarithm
 _NEGLIGIBLE = 1e-12  # labels with less than this share, had and wanted, are left as they are
 _MAX_STEPS = 1000
 _MEMORY = 8  # steps that the BFGS updates use
+_RADIUS = 4.0  # the first trust radius over eta: scores that far apart are as good as certain
 
 
 def weigh(sigma: Sigma, scores: Tensor, weak: Tensor) -> tuple[Tensor, Tensor]:
     """log Z of each sample's pre-image, [B], and its derivative, the posterior of the labels, [B, M, c]: one pass."""
-    with torch.inference_mode(False), torch.enable_grad():
-        leaf = scores.detach().clone().requires_grad_()
-        log_z = sigma.log_prob(leaf).gather(1, weak.clone().unsqueeze(1)).squeeze(1)
+    with torch.enable_grad():
+        leaf = scores.detach().requires_grad_()
+        log_z = sigma.log_prob(leaf).gather(1, weak.unsqueeze(1)).squeeze(1)
         (posterior,) = torch.autograd.grad(log_z.sum(), leaf)
     return log_z.detach(), posterior
 
@@ -48,7 +49,7 @@ class State(NamedTuple):
     v: Tensor  # [G, R, c]
     level: Tensor  # what to add to each row of v to bring D up, [G, R, 1]
     q: Tensor  # [G, n, M, c]
-    counts: Tensor  # b, [G, R, c]
+    counts: Tensor  # b, [G, R, c], at least a tiny number
     free: Tensor  # -eta sum_l log Z_l, [G]
     dual: Tensor  # D at v + level, [G]
     gradient: Tensor  # of D there, [G, R, c]
@@ -59,8 +60,10 @@ class State(NamedTuple):
 
     def replace(self, good: Tensor, new: State) -> State:
         """The new state where it is good."""
-        pairs = zip(new, self, strict=True)
-        return State(*(torch.where(good.view(-1, *[1] * (one.dim() - 1)), one, old) for one, old in pairs))
+        if bool(good.all()):
+            return new
+        both = zip(new, self, strict=True)
+        return State(*(torch.where(good.view(-1, *[1] * (one.dim() - 1)), one, old) for one, old in both))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,29 +79,29 @@ class Dual:
     @property
     def total(self) -> int:
         """T, the labels that a row counts."""
-        return self.scores[..., 0].numel() // len(self.live)
+        return self.scores.shape[0] * self.scores.shape[1] // self.live.shape[0]
 
     def rows(self, q: Tensor) -> Tensor:
         """[G, n, M, c] -> [G, R, T, c]."""
-        return q.transpose(1, 2).reshape(len(q), *self.live.shape[:1], -1, q.shape[3])
+        return q.transpose(1, 2).reshape(q.shape[0], self.live.shape[0], -1, q.shape[3])
 
     def evaluate(self, v: Tensor, eta: Tensor, tau: Tensor) -> State:
-        """The state at v.
+        """The state at v for eta and tau [G, 1, 1].
 
         A shift of a row of v changes no q. D is highest where sum_j r_j exp(-v_j / tau) = 1, as at the solution. That
         level is kept apart from v, whose differences alone then set the precision.
         """
-        scaled = (self.scores + v.unsqueeze(1)) / eta[:, None, None, None]
-        weak = self.weak.repeat(len(v), *[1] * (self.weak.dim() - 1))
+        scaled = (self.scores + v.unsqueeze(1)) / eta.unsqueeze(1)
+        weak = self.weak.repeat(v.shape[0], *[1] * (self.weak.dim() - 1))
         log_z, posterior = weigh(self.sigma, scaled.flatten(0, 1), weak)
         q = posterior.view(scaled.shape)
-        counts = self.rows(q).sum(dim=2)
-        wanted = (self.log_counts - v / tau[:, None, None]).where(self.live, -math.inf)
+        counts = self.rows(q).sum(dim=2).clamp_min_(_TINY)
+        log_counts = counts.log()
+        wanted = (self.log_counts - v / tau).where(self.live, -math.inf)
         shift = wanted.logsumexp(dim=2, keepdim=True) - math.log(self.total)
-        wanted, level = wanted - shift, shift * tau[:, None, None]
-        log_counts = counts.clamp_min(_TINY).log()
+        wanted, level = wanted - shift, shift * tau
         matters = self.live & (torch.maximum(log_counts, wanted) > math.log(_NEGLIGIBLE * self.total))
-        free = -eta * log_z.view(len(v), -1).sum(dim=1)
+        free = log_z.view(v.shape[0], -1).sum(dim=1) * -eta.view(-1)
         return State(
             v=v,
             level=level,
@@ -110,51 +113,56 @@ class Dual:
             residual=(log_counts - wanted).where(matters, 0.0),
         )
 
-    def direction(self, state: State, eta: Tensor, tau: Tensor, steps: Tensor, changes: Tensor) -> Tensor:
+    def direction(self, state: State, eta: Tensor, tau: Tensor, pairs: Tensor) -> Tensor:
         """A way up: the quasi-Newton step, or Sinkhorn's where that does not lead up. [G, R, c]
 
         In the unknowns sqrt(b) v the matrix is I (1 / eta + 1 / tau) - W / eta, W = X^T X within each row and
         X = Q / sqrt(b). Its eigenvalue for a shift of the row is only 1 / tau; as a shift is of no account, that part
         of W is taken out.
         """
-        root = state.counts.clamp_min(_TINY).sqrt().where(self.live, 0.0)
-        scale = root.reciprocal().where(self.live, 0.0)
-        x = self.rows(state.q) * scale.unsqueeze(2)
-        within = x.transpose(2, 3) @ x - root.unsqueeze(3) * root.unsqueeze(2) / self.total
-        matrix = torch.diag_embed(within.permute(0, 2, 3, 1)).permute(0, 3, 1, 4, 2)  # [G, R, c, R, c]
-        matrix = matrix.reshape(len(root), self.live.numel(), -1) * (-1 / eta[:, None, None])
-        matrix.diagonal(dim1=1, dim2=2).add_((1 / eta + 1 / tau).unsqueeze(1))
-        if steps.shape[1]:
-            matrix = _bfgs(matrix, *(self._level(pairs, root) for pairs in (steps, changes)))
-        solution = torch.linalg.solve_ex(matrix, -(root * state.residual).flatten(1))[0]
-        newton = solution.view(root.shape) * scale
-        upward = (state.gradient * newton).sum(dim=(1, 2)) > 0
-        sinkhorn = -state.residual * (eta * tau / (eta + tau))[:, None, None]
-        chosen = torch.where(upward[:, None, None], newton, sinkhorn)
-        mean = chosen.sum(dim=2, keepdim=True) / self.live.sum(dim=1, keepdim=True)
-        return (chosen - mean).where(self.live, 0.0)
+        root = state.counts.sqrt()
+        x = self.rows(state.q) / root.unsqueeze(2)
+        within = x.transpose(2, 3) @ x - root.unsqueeze(3) * (root / self.total).unsqueeze(2)
+        if within.shape[1] > 1:  # [G, R, c, R, c]
+            within = torch.diag_embed(within.permute(0, 2, 3, 1)).permute(0, 3, 1, 4, 2)
+        matrix = within.reshape(root.shape[0], self.live.numel(), -1) / -eta
+        matrix.diagonal(dim1=1, dim2=2).add_((1 / eta + 1 / tau).squeeze(2))
+        if pairs.shape[2]:
+            matrix = _bfgs(matrix, *self._level(pairs, root))
+        solution: Tensor = torch.linalg.solve_ex(matrix, (root * state.residual).flatten(1))[0]
+        step = solution.view(root.shape) / -root
+        upward = (state.gradient * step).where(self.live, 0.0).sum(dim=(1, 2)) > 0
+        if not bool(upward.all()):
+            step = step.where(upward[:, None, None], -state.residual * (eta * tau / (eta + tau)))
+        step = step.where(self.live, 0.0)
+        step = step - step.sum(dim=2, keepdim=True) / self.live.sum(dim=1, keepdim=True)
+        return step.where(self.live, 0.0)
 
     def _level(self, pairs: Tensor, root: Tensor) -> Tensor:
-        """Steps or changes [G, k, R c] in the unknowns sqrt(b) v, without what is a shift of a row."""
-        scaled = pairs.view(*pairs.shape[:2], *self.live.shape) * root.unsqueeze(1)
-        shift = (scaled * root.unsqueeze(1)).sum(dim=3, keepdim=True) / self.total
-        return (scaled - shift * root.unsqueeze(1)).flatten(2)
+        """Pairs of steps and changes [2, G, k, R c] in the unknowns sqrt(b) v, without what is a shift of a row."""
+        root = root.unsqueeze(1)
+        scaled = pairs.unflatten(3, self.live.shape) * root
+        shift = (scaled * root).sum(dim=4, keepdim=True) / self.total
+        level: Tensor = scaled - shift * root
+        return level.flatten(3)
 
 
 def _bfgs(matrix: Tensor, s: Tensor, y: Tensor) -> Tensor:
-    """``matrix`` [G, d, d] after BFGS updates by the pairs s, y [G, k, d], oldest first: B s = y for the newest.
+    """``matrix`` B [G, d, d] after BFGS updates by the pairs s, y [G, k, d], oldest first: B s = y for the newest.
 
     All at once, by the compact form of Byrd, Nocedal and Schnabel. Pairs without curvature are left out.
     """
-    moved = s @ matrix
-    curvature = (s * y).sum(dim=2)
-    bad = ~(curvature > 1e-10 * (s * moved).sum(dim=2))
-    s, y, moved = (part.masked_fill(bad.unsqueeze(2), 0.0) for part in (s, y, moved))
-    corner = moved @ s.transpose(1, 2) + torch.diag_embed(bad.to(s.dtype))
-    lower = (s @ y.transpose(1, 2)).tril(-1)
-    diagonal = torch.diag_embed(curvature.masked_fill(bad, 1.0))
-    middle = torch.cat([torch.cat([corner, lower], dim=2), torch.cat([lower.transpose(1, 2), -diagonal], dim=2)], dim=1)
-    both = torch.cat([moved, y], dim=1)
+    good = (s * y).sum(dim=2) > 1e-10 * (s * (s @ matrix)).sum(dim=2)
+    if not bool(good.all()):
+        s, y = s * good.unsqueeze(2), y * good.unsqueeze(2)
+    both = torch.cat([s @ matrix, y], dim=1)
+    products = both @ s.transpose(1, 2)
+    corner, curvature = products.chunk(2, dim=1)
+    if not bool(good.all()):
+        corner, curvature = corner + torch.diag_embed(~good), curvature + torch.diag_embed(~good)
+    upper = curvature.triu(1)
+    diagonal = torch.diag_embed(-curvature.diagonal(dim1=1, dim2=2))
+    middle = torch.cat([torch.cat([corner, upper], dim=1), torch.cat([upper.transpose(1, 2), diagonal], dim=1)], dim=2)
     change: Tensor = both.transpose(1, 2) @ torch.linalg.solve_ex(middle, both)[0]
     return matrix - change
 
@@ -165,43 +173,47 @@ def climb(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, goal: Tensor) -> tupl
     As in CAROT a step must bring D up, except where what it can gain is lost in rounding: there it must bring F closer
     to 0. Else the trust radius shrinks.
     """
-    steps = torch.zeros_like(tau, dtype=torch.int64)
-    solved = torch.zeros_like(tau, dtype=torch.bool)
-    active = torch.arange(len(tau), device=tau.device)
-    radius = torch.full_like(tau, math.inf)
+    eta, tau = eta.view(-1, 1, 1), tau.view(-1, 1, 1)
     state = dual.evaluate(v, eta, tau)
     final = State(*(part.clone() for part in state))
-    moves = changes = v.new_zeros((len(v), 0, v[0].numel()))
-    while True:
-        solved[active] = state.residual.abs().amax(dim=(1, 2)) <= goal[active]
-        going = ~solved[active] & (steps[active] < _MAX_STEPS) & (radius > 1e-15)
-        if not bool(going.all()):
-            for part, reached in zip(final, state, strict=True):
-                part[active[~going]] = reached[~going]
-            active, state, radius = active[going], state.keep(going), radius[going]
-            moves, changes = moves[going], changes[going]
-            if len(active) == 0:
-                return final, steps, solved
-        e, t = eta[active], tau[active]
-        direction = dual.direction(state, e, t, moves, changes)
+    steps = torch.zeros_like(goal, dtype=torch.int64)
+    solved = torch.zeros_like(goal, dtype=torch.bool)
+    active = torch.arange(v.shape[0], device=v.device)
+    radius = _RADIUS * eta.view(-1)
+    pairs = v.new_zeros((2, v.shape[0], 0, v[0].numel()))
+    for taken in range(_MAX_STEPS + 1):
+        reached = state.residual.abs().amax(dim=(1, 2)) <= goal
+        ended = reached | (radius < 1e-15) | (taken == _MAX_STEPS)
+        if bool(ended.any()):
+            there, left = active[ended], ~ended
+            steps[there], solved[there] = taken, reached[ended]
+            for all_of_it, part in zip(final, state, strict=True):
+                all_of_it[there] = part[ended]
+            if bool(ended.all()):
+                break
+            active, state, radius, pairs = active[left], state.keep(left), radius[left], pairs[:, left]
+            eta, tau, goal = eta[left], tau[left], goal[left]
+        direction = dual.direction(state, eta, tau, pairs)
         length = direction.abs().amax(dim=(1, 2))
         shrink = (radius / length).clamp(max=1.0)
-        step = shrink[:, None, None] * direction
-        found = dual.evaluate(state.v + step, e, t)
-        good = _good(state, found, step, shrink, t * dual.total)
-        change = (found.counts.clamp_min(_TINY).log() - state.counts.clamp_min(_TINY).log()) + step / t[:, None, None]
-        moves = torch.cat([moves, step.flatten(1).unsqueeze(1)], dim=1)[:, -_MEMORY:]
-        changes = torch.cat([changes, change.flatten(1).unsqueeze(1)], dim=1)[:, -_MEMORY:]
+        step = shrink.view(-1, 1, 1) * direction
+        found = dual.evaluate(state.v + step, eta, tau)
+        good = _good(state, found, step, shrink, dual.total * tau.view(-1))
+        change = (found.counts / state.counts).log() + step / tau
+        pairs = torch.cat([pairs, torch.stack([step, change]).flatten(2).unsqueeze(2)], dim=2)[:, :, -_MEMORY:]
         length = length * shrink
         radius = torch.where(good, torch.maximum(radius, 4 * length), length / 4)
         state = state.replace(good, found)
-        steps[active] += 1
+    return final, steps, solved
 
 
 def _good(old: State, new: State, step: Tensor, shrink: Tensor, scale: Tensor) -> Tensor:
     """Whether a step may be taken, [G]; ``scale`` is the size of the terms that cancel in D."""
     ascent = (old.gradient * step).sum(dim=(1, 2))
     rounding = 1e-12 * old.dual.abs().clamp_min(1.0) + 2e-14 * scale
-    higher = new.dual >= old.dual + 1e-3 * ascent
-    closer = new.residual.flatten(1).norm(dim=1) <= (1 - 1e-3 * shrink) * old.residual.flatten(1).norm(dim=1)
-    return torch.where(ascent > rounding, higher, closer & (new.dual >= old.dual - rounding))
+    higher, clear = new.dual >= old.dual + 1e-3 * ascent, ascent > rounding
+    if bool(clear.all()):
+        return higher
+    before, after = (state.residual.flatten(1).norm(dim=1) for state in (old, new))
+    closer = after <= (1 - 1e-3 * shrink) * before
+    return torch.where(clear, higher, closer & (new.dual >= old.dual - rounding))

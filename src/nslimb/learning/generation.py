@@ -89,8 +89,10 @@ class BatchProgram:
     def __init__(self, batch: Batch, penalty: float | None) -> None:
         self.batch, self.cost, self.target = batch, batch.cost, batch.target
         self.proofs = batch.best(1) if batch.generating else batch.listed()
-        make_hull = batch.encoding == "hull"
-        self.program = hull(self.cost, self.proofs) if make_hull else tseytin(self.cost, self.proofs, batch.encoding)
+        if batch.encoding == "hull":
+            self.program = hull(self.cost, self.proofs)
+        else:
+            self.program = tseytin(self.cost, self.proofs, batch.encoding)
         self.own_columns = len(self.program.columns)
         self.model = _model(self.program, batch)
         # The column generation needs duals before it is feasible: its slack costs more than any exchange of labels.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,32 +22,13 @@ from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, s
 from nslimb.learning.history import Epoch
 from nslimb.learning.methods.base import Batch, Method
 from nslimb.learning.progress import EpochLog
+from nslimb.learning.settings import Settings
 from nslimb.metrics.confusion import confusion_matrix
 from nslimb.networks import Classifier, build
 from nslimb.seeds import torch_generator, torch_seed
 from nslimb.sigma.component import Sigma
 
 _EVALUATION_BATCH = 2048
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train; the defaults are the paper's."""
-
-    network: str = "lenet"
-    epochs: int = 100
-    batch_size: int = 64
-    learning_rate: float = 1e-3
-    seed: int = 1
-    augment: str = "none"  # or "affine", "flip-crop"
-    normalisation: str = "auto"  # as the image source says
-    device: str = "auto"
-    mixed_precision: bool = False
-    compile: bool = False
-
-    def learned(self) -> dict[str, Any]:
-        """Those that the weights depend on; where a network is trained is none of them."""
-        return {key: value for key, value in asdict(self).items() if key != "device"}
 
 
 class Probe(NamedTuple):

@@ -55,11 +55,11 @@ def pseudolabels(
     optima never fall in the order paper, literal, hull, ``integer=True``.
 
     ``proofs=k`` allows the k most probable label vectors of each sample; ``proofs=None`` all of them, for ``"hull"`` by
-    column generation, which never lists them.
+    column generation, which never lists them. ``proofs=1`` leaves no choice, whatever the ratios: that one is returned.
 
-    ``ratios`` is [c], or [M, c] where positions differ. Where no Q meets them, ``slack="widen"`` adds 1 to epsilon
-    until one does, up to ``max_epsilon`` (by default n, where every Q does); ``slack="elastic"`` pays ``penalty`` for
-    each count beyond epsilon, in one solve.
+    ``ratios`` is [c], or [M, c] where positions differ. Where no Q meets them, ``slack="widen"`` takes the first of
+    epsilon + 1, epsilon + 2, ... that one meets (one more linear program finds it), up to ``max_epsilon`` (by default
+    n, where every Q does); ``slack="elastic"`` pays ``penalty`` for each count beyond epsilon, in one solve.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()

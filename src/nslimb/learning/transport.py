@@ -77,21 +77,17 @@ def soft_pseudolabels(
         q, potentials = log_scores.new_zeros((*shape, 0, *size)), zero.new_zeros((*shape, *size))
         return SoftPseudoLabels(q, potentials, zero, zero.long(), zero == 0)
     etas, taus = etas.reshape(-1), taus.reshape(-1)
-    held = taus > 0
-    if not bool(held.any()):  # then ratios do not matter, not even those of 0
+    if not bool((taus > 0).any()):  # then ratios do not matter, not even those of 0
         given = torch.full_like(given, 1 / sigma.num_classes)
     rows = given.expand(1 if pooled else sigma.arity, -1).to(log_scores.device)
-    scores = log_scores.detach().double().clamp_min(_LOWEST)
-    live, start = _labels(scores, indices, sigma, rows)
-    total = scores[..., 0].numel() // len(rows)
-    dual = Dual(scores, indices, sigma, (rows * total).log(), live)
-    start = start.where(held[:, None, None], 0.0)
-    state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
-    levelled = (state.v + state.level).where(live & held[:, None, None], state.v)
+    with torch.inference_mode(False), torch.no_grad():
+        dual, start = _dual(log_scores.double().clamp_min(_LOWEST), indices.clone(), sigma, rows)
+        state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
+        objective, potentials = _objective(dual, state, taus), _potentials(dual, state, taus)
     return SoftPseudoLabels(
         q=state.q.to(log_scores.dtype).view(*shape, *log_scores.shape),
-        potentials=levelled.expand(-1, *size).reshape(*shape, *size),
-        objective=_objective(dual, state, taus).view(shape),
+        potentials=potentials.expand(-1, *size).reshape(*shape, *size),
+        objective=objective.view(shape),
         iterations=iterations.view(shape),
         converged=converged.view(shape),
     )
@@ -108,8 +104,8 @@ def _settings(eta: Any, tau: Any, device: torch.device) -> tuple[Tensor, Tensor]
     return etas.to(device), taus.to(device)
 
 
-def _labels(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[Tensor, Tensor]:
-    """Which labels have a finite potential, bool [R, c], and where potentials start: -inf where the ratio is 0."""
+def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[Dual, Tensor]:
+    """The dual for ratios [R, c], and the potentials to start from: 0, or -inf where a ratio is 0."""
     some = weak.unique(dim=0)
     even = scores.new_zeros((len(some), *scores.shape[1:]))
     live = _any(weigh(sigma, even, some)[1], len(ratios))
@@ -120,7 +116,8 @@ def _labels(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple
         if bool((log_z == -math.inf).any()):
             _refuse(weak, some[log_z == -math.inf][0], ratios)
         live = _any(posterior, len(ratios))
-    return live, start
+    total = scores.shape[0] * scores.shape[1] / len(ratios)
+    return Dual(scores, weak, sigma, (ratios * total).log(), live), start
 
 
 def _any(posterior: Tensor, rows: int) -> Tensor:
@@ -134,20 +131,20 @@ def _refuse(weak: Tensor, label: Tensor, ratios: Tensor) -> None:
     sample = int((weak == label).view(len(weak), -1).all(dim=1).nonzero()[0])
     zero = ratios == 0
     everywhere = bool((zero == zero[0]).all())
-    named = (
-        zero[0].nonzero()[:, 0].tolist() if everywhere else [f"{j} at position {i}" for i, j in zero.nonzero().tolist()]
-    )
+    places = zero[:1].nonzero() if everywhere else zero.nonzero()
+    named = (f"{j}" if everywhere else f"{j} at position {i}" for i, j in places.tolist())
     raise InvalidInput(
         "ratios",
         "ratios above 0 for classes that the weak labels prove to be there (or tau=0)",
-        f"0 for class {', '.join(map(str, named))}, without which sample {sample} (weak label {label.tolist()}) has no "
+        f"0 for class {', '.join(named)}, without which sample {sample} (weak label {label.tolist()}) has no "
         "label vector",
     )
 
 
-def _along_eta(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, tolerance: float) -> tuple[State, Tensor, Tensor]:
-    """The state at the top of D, the steps and the success of each setting. With tau = 0 all stays at the start."""
+def _along_eta(dual: Dual, start: Tensor, eta: Tensor, tau: Tensor, tolerance: float) -> tuple[State, Tensor, Tensor]:
+    """The state at the top of D, the steps and the success of each setting. With tau = 0 the potentials stay 0."""
     steps = torch.zeros_like(eta, dtype=torch.int64)
+    v = start.where((tau > 0).view(-1, 1, 1), 0.0)
     now = eta.clamp_min(1.0).where(tau > 0, eta)
     while True:
         goal = torch.where(now > eta, _ON_THE_WAY, tolerance).where(tau > 0, math.inf)
@@ -158,8 +155,13 @@ def _along_eta(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, tolerance: float
         v, now = state.v, torch.maximum(now / _FACTOR, eta)
 
 
+def _potentials(dual: Dual, state: State, tau: Tensor) -> Tensor:
+    """v at the level where it is -tau log(b / (T r)), [G, R, c]."""
+    return (state.v + state.level).where(dual.live & (tau > 0).view(-1, 1, 1), state.v)
+
+
 def _objective(dual: Dual, state: State, tau: Tensor) -> Tensor:
     """What is minimised, at q [G]; eta log Z_l = <log P + v, Q>_l + eta H(q_l) spares the entropy."""
-    excess = state.counts.log() - dual.log_counts
-    price = state.v + (tau[:, None, None] * excess).where((tau > 0)[:, None, None], 0.0)
-    return state.free + (price * state.counts).where(state.counts > 0, 0.0).sum(dim=(1, 2))
+    tau = tau.view(-1, 1, 1)
+    price = state.v + (tau * (state.counts.log() - dual.log_counts)).where(tau > 0, 0.0)
+    return state.free + (price * state.counts).where(dual.live | (tau == 0), 0.0).sum(dim=(1, 2))

@@ -15,8 +15,9 @@ import torch
 
 from nslimb.data.samples import draw_samples
 from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
-from nslimb.learning.loop import Settings, train
+from nslimb.learning.loop import train
 from nslimb.learning.methods import make_method, method_class
+from nslimb.learning.settings import Settings
 
 
 def measure(recipe: Recipe, host: Host, protocol: str, method: str, batch: int) -> dict[str, float]:

@@ -20,9 +20,10 @@ from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.marginals import Marginals
 from nslimb.experiment.runs.run import RunFile
 from nslimb.files import held
-from nslimb.learning.loop import Probe, Settings, train
+from nslimb.learning.loop import Probe, train
 from nslimb.learning.methods import method_class
 from nslimb.learning.methods.base import Method
+from nslimb.learning.settings import Settings
 from nslimb.sigma.component import Sigma
 
 

@@ -1,0 +1,26 @@
+"""How the loop trains."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the defaults are the paper's."""
+
+    network: str = "lenet"
+    epochs: int = 100
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    seed: int = 1
+    augment: str = "none"  # or "affine", "flip-crop"
+    normalisation: str = "auto"  # as the image source says
+    device: str = "auto"
+    mixed_precision: bool = False
+    compile: bool = False
+
+    def learned(self) -> dict[str, Any]:
+        """Those that the weights depend on; where a network is trained is none of them."""
+        return {key: value for key, value in asdict(self).items() if key != "device"}
