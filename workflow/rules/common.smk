@@ -6,6 +6,7 @@ from pathlib import Path
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment import names, paths, places, recipes
+from nslimb.experiment.checks import check_sources
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
@@ -18,6 +19,8 @@ try:
     for path in files:
         read_yaml(path)  # what YAML would silently pass over
     CONFIG = read_config(config, files[-1].resolve().parent if files else None)
+    if workflow.is_main_process:  # not in every job
+        check_sources(CONFIG)
     claim_results(CONFIG)
 except NslimbError as error:
     sys.exit(f"nslimb: {error}")

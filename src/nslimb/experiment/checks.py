@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.variants import OF_A_BENCHMARK, Variant, checked_settings
@@ -28,6 +30,22 @@ def check_config(config: Config) -> None:
         for variant in block.methods:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
     _check_lists(config)
+
+
+def check_sources(config: Config) -> None:
+    """Open the user's own images, whose classes must be sigma's; not again once the step `fetch` has left its mark."""
+    from nslimb.data import SOURCES, open_source
+    from nslimb.experiment.cells import source_name
+    from nslimb.experiment.paths import source_file
+
+    for name, block in config.benchmarks.items():
+        ready = config.results / source_file(source_name(config, name))
+        if block.source not in SOURCES and not ready.exists():
+            sigma = block.problem(name).build(int(block.M[0]), config.base)
+            try:
+                open_source(block.source, config.data, base=config.base, class_names=sigma.class_names)
+            except NslimbError as error:
+                raise NslimbError(f"benchmarks.{name}.source: {error}") from error
 
 
 def _at(place: str, check: object, *arguments: object) -> None:
@@ -58,7 +76,12 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
         if key not in OF_A_BENCHMARK:
             raise InvalidInput("training", f"one of {', '.join(OF_A_BENCHMARK)}", repr(key))
     for variant in block.methods:
-        config.training_of(name, variant)
+        try:
+            config.training_of(name, variant)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise InvalidInput(f"methods.{variant.name}.{place}", first["msg"], repr(first["input"])) from None
 
 
 def _check_source(config: Config, block: BenchmarkBlock) -> None:
