@@ -154,7 +154,7 @@ def test_a_rule_that_cannot_be_imported_is_refused_with_its_line(folder: Path) -
         ([{"a/b": {"method": "sl"}}], r"String should match pattern"),
         ([3], r"expected a method, or .*got 3"),
         ([{"warm": {"method": "sl", "warmth": 1}}], r"methods\.warm: expected settings of the method .*got 'warmth'"),
-        ([{"none": {"method": "sl", "epochs": -1}}], r"epochs.*greater than or equal to 1"),
+        ([{"none": {"method": "sl", "epochs": -1}}], r"methods\.none\.epochs: .*greater than or equal to 1"),
         (
             ["sl", {"next": {"method": "sl", "start_from": "ls"}}],
             r"methods\.next\.start_from: expected one of sl, next.*, got 'ls'",
