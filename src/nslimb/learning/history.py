@@ -52,14 +52,16 @@ def write_history(path: Path, history: Iterable[Epoch]) -> None:
 
 def read_history(path: Path) -> list[Epoch]:
     """What ``write_history`` wrote; a file of another version is refused with what to do."""
-    with path.open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
-    found = {row.get("version") for row in rows}
-    if found - {str(VERSION)}:
-        raise BrokenFile(path, f"is of version {found.pop() or 'none'}, and this nslimb reads {VERSION}")
     try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.DictReader(stream))
+        other = [row.get("version") for row in rows if row.get("version") != str(VERSION)]
+        if other:
+            raise BrokenFile(path, f"is of version {other[0] or 'none'}, and this nslimb reads {VERSION}")
+        if not rows:
+            raise BrokenFile(path, "cannot be read (it has no rows)")
         return [_epoch(row) for row in rows]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise BrokenFile(path, f"cannot be read ({error!r})") from error
 
 

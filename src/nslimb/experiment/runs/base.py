@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -36,7 +36,7 @@ def write_schema(path: Path, content: Schema) -> None:
 
 def read_schema(path: Path, kind: type[T]) -> T:
     """Read what ``write_schema`` wrote; a broken file, or one of another version, is an error that says what to do."""
-    content = read_sealed(path) if path.suffix == ".json" else yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = read_sealed(path) if path.suffix == ".json" else _read_yaml(path)
     found = content.get("version") if isinstance(content, dict) else None
     if found != VERSION:
         reason = f"is of version {found or 'none'}, and this nslimb reads {VERSION}"
@@ -46,3 +46,10 @@ def read_schema(path: Path, kind: type[T]) -> T:
     except ValidationError as error:
         first = error.errors()[0]
         raise BrokenFile(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BrokenFile(path, f"cannot be read ({str(error).splitlines()[0]})") from error
