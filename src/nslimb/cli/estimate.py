@@ -31,7 +31,10 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals."""
+    """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals.
+
+    Of all ratios that fit nearly as well as the most likely ones, the most even are shown.
+    """
     import json
 
     from nslimb.cli.plots import check_plot
@@ -56,6 +59,7 @@ def command(
                 level=level,
                 seed=seed,
                 progress=progress,
+                regularise="entropy",
             )
         if out is not None:
             write_ratios(out, found, built, len(weak))
@@ -114,11 +118,11 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
         console.print(table)
     if not found.identified.all():
         console.print(
-            "open: the weak labels do not tell these classes apart; of the ratios that fit as well, the most even are "
-            "shown"
+            "open: the weak labels do not tell these classes apart; of the ratios that fit nearly as well, the most "
+            "even are shown"
         )
     if not found.estimate.converged:
-        console.print("The solver has not converged: the ratios are not the most likely ones.")
+        console.print("The solver has not converged: the ratios may not be the most even ones that fit.")
 
 
 def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
@@ -136,9 +140,9 @@ def _draw(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> None:
             value, low, high = (part[position, shown] for part in (ratios, lower, upper))
             place = np.arange(len(shown))
             axis.bar(place[known], value[known], color=BLUE, width=0.7)
-            # A percentile interval need not hold the estimate itself.
-            spread = np.maximum(0, [value - low, high - value])
-            axis.errorbar(place, value, spread, fmt="none", color="black", capsize=2.5, linewidth=0.9)
+            axis.errorbar(
+                place, value, [value - low, high - value], fmt="none", color="black", capsize=2.5, linewidth=0.9
+            )
             if not known.all():
                 bars = {"color": "white", "edgecolor": BLUE, "hatch": "////", "width": 0.7}
                 axis.bar(place[~known], value[~known], label="open: not told apart", **bars)
