@@ -117,6 +117,7 @@ def grid_run(method: str, seed: str = "1", accuracy: float | None = 0.5, rho: st
         adjustments=ADJUSTMENTS,
         colour="#000000",
         mark="o",
+        dash="-",
         folder=Path("nowhere"),
         metrics=None if accuracy is None else metrics_of(accuracy),
         epochs=None if accuracy is None else epochs_of(lp_seconds=0.5 if method.startswith("ilp") else 0.0),

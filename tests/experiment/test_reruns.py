@@ -252,7 +252,7 @@ EDITS: dict[str, tuple[Edit, list[str], list[str]]] = {
     "the commands": (code("cli/*.py"), [], []),
     "the theory": (code("theory/*.py"), [], ["adjust *", *READERS]),  # the ceiling is a metric
     "the diagnosis": (code("diagnosis/*.py"), [], []),
-    "the loop": (code("learning/loop.py"), [*TRAINING, "timing max"], ["study *"]),
+    "the loop": (code("learning/loop.py"), [*TRAINING, "timing max"], READERS),
     "a network": (code("networks.py"), [*TRAINING, "timing max"], READERS),
     "semantic loss": (code("learning/semantic.py"), [*TRAINING, "timing max"], READERS),
     "ILP": (

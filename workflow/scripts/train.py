@@ -13,5 +13,5 @@ with logged(snakemake.log[0]):
     from nslimb.experiment.jobs.train import train_run
 
     given, host = snakemake.params, Host.from_config(snakemake.config, snakemake.wildcards.benchmark)
-    start = Path(snakemake.input.start) if snakemake.input.get("start") else None
+    start = Path(snakemake.input.start[0]) if snakemake.input.start else None
     train_run(given.recipe, host, given.run, given.ready, Path(snakemake.output.model).parent, start)

@@ -24,6 +24,7 @@ from nslimb.learning.methods import method_class
 from nslimb.plotting import COLOURS
 
 MARKS = "osD^v*PX<>hp"
+DASHES = ("-", "--", ":")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class GridRun:
     adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
     mark: str
+    dash: str  # with the colour, a line's own
     folder: Path
     metrics: Metrics | None  # None where missing
     epochs: list[Epoch] | None
@@ -76,7 +78,7 @@ def printed_name(config: Config, benchmark: str, method: str) -> str:
     """A method as tables print it; a variant by the name that it was given."""
     variant = variant_of(config, benchmark, method)
     own = method_class(variant.method, config.base).printed
-    return own if own and variant.name == variant.method else variant.name
+    return own if own and variant.name == variant.method.rpartition(":")[2] else variant.name
 
 
 def printed_adjustments(config: Config) -> dict[str, str]:
@@ -103,6 +105,7 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
     metrics = _metrics(config, cell, method, folder / names.METRICS, any_code)
     history = folder / names.HISTORY
     variant = variant_of(config, cell.benchmark, method)
+    benchmark = config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base)
     return GridRun(
         cell=cell,
         method=method,
@@ -110,10 +113,12 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         oracle=method_class(variant.method, config.base).oracle,
         supervised=variant.method == "supervised",
         sigma=config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma,
-        title=config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base).title,
+        # Another entry with the same sigma goes by its own name.
+        title=benchmark.title if benchmark.name == cell.benchmark else cell.benchmark.replace("_", " "),
         adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],
         mark=MARKS[place % len(MARKS)],
+        dash=DASHES[place // len(COLOURS) % len(DASHES)],
         folder=folder,
         metrics=metrics,
         epochs=read_history(history) if metrics is not None and history.exists() else None,

@@ -20,8 +20,9 @@ def draw(runs: list[GridRun]) -> Any:
     for (above, below), (name, group) in zip(pairs, cells.items(), strict=False):
         for run in methods(group).values():
             history = run.history
-            above.plot(history["epoch"], history["loss"], linewidth=1, **run.look)
-            below.plot(history["epoch"], 100 * history["validation_weak_accuracy"], linewidth=1, **run.look)
+            line = {"linewidth": 1, "linestyle": run.dash, **run.look}
+            above.plot(history["epoch"], history["loss"], **line)
+            below.plot(history["epoch"], 100 * history["validation_weak_accuracy"], **line)
         above.set(title=name, yscale="log", ylabel="loss")
         below.set(xlabel="epoch", ylim=(-3, 103), ylabel="weak accuracy (%)")
     for spare in (axis for pair in pairs[len(cells) :] for axis in pair):
