@@ -17,6 +17,7 @@ settings.register_profile(
 settings.load_profile("nslimb")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a grid which takes a minute to run stay together where tests run side by side."""
     for item in items:

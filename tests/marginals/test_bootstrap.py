@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import oracles
 import pytest
+import torch
+from brute import Brute, problems, quiet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,20 +61,41 @@ def test_it_is_the_estimate_of_every_resample(sigma: Sigma, groups: list[int] | 
 @settings(max_examples=25)
 @given(st.data())
 def test_no_resample_is_fitted_worse_than_alone(data: st.DataObject) -> None:
-    sigma = data.draw(oracles.tables(max_arity=3, max_classes=4))
-    table = oracles.weak_table(sigma)
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    hidden = rng.dirichlet(np.ones(sigma.num_classes))
-    joint = hidden[oracles.all_vectors(sigma)].prod(axis=1)
-    weak = np.bincount(table[table >= 0], weights=joint[table >= 0], minlength=len(sigma.weak_labels))
-    counts = rng.multinomial(500, weak / weak.sum())
-    ours = bootstrap_marginal(counts, sigma, counts=True, resamples=8, seed=1)
-    theirs, drawn = again_and_again(counts, sigma, None, 8, seed=1)
-    for ratios, other, row in zip(ours.replicates, theirs, drawn, strict=True):
-        joint = ratios[oracles.all_vectors(sigma)].prod(axis=1)
-        psi = np.bincount(table[table >= 0], weights=joint[table >= 0], minlength=len(sigma.weak_labels))
-        value = row[row > 0] / 500 @ np.log(np.maximum(psi[row > 0] / psi.sum(), 1e-300))
-        assert value >= other.log_likelihood - 1e-6
+    sigma, brute, counts = data.draw(problems(fitting=True))
+    ours = bootstrap_marginal(counts, sigma, counts=True, resamples=8, seed=1, noise=brute.noise)
+    samples = int(counts.sum())
+    drawn = numpy_generator(1, "bootstrap").multinomial(samples, counts / samples, size=8)
+    for ratios, row in zip(ours.replicates, drawn, strict=True):
+        alone = quiet(row, sigma, counts=True, noise=brute.noise)
+        assert brute.log_likelihood(ratios, row) / samples >= alone.log_likelihood - 1e-6
+
+
+def test_the_estimate_may_be_regularised_and_lies_in_its_interval() -> None:
+    sigma = nslimb.sigma.maximum(4)
+    rng = np.random.default_rng(2)
+    weak = sigma.apply(rng.integers(10, size=(3000, 4)))
+    plain, even = (bootstrap_marginal(weak, sigma, resamples=30, regularise=how) for how in (None, "entropy"))
+    assert torch.equal(even.estimate.ratios, quiet(weak, sigma, regularise="entropy").ratios)
+    assert torch.equal(plain.estimate.ratios, quiet(weak, sigma).ratios)
+    np.testing.assert_array_equal(even.replicates, plain.replicates)  # those of the most likely ratios, as before
+    ratios = even.estimate.ratios.numpy()
+    np.testing.assert_array_equal(even.lower, np.minimum(plain.lower, ratios))
+    np.testing.assert_array_equal(even.upper, np.maximum(plain.upper, ratios))
+
+
+def test_an_interval_that_leaves_the_regularised_estimate_out_is_extended() -> None:
+    # Of 2,000 with many classes, the level of 9 / 2 nats is more than an interval of level 0.5 allows one ratio.
+    sigma = Sigma.from_function(lambda y: y[0], num_classes=10, arity=1)
+    counts = np.array([1000, 300, 200, 150, 120, 90, 60, 40, 25, 15])
+    plain, even = (
+        bootstrap_marginal(counts, sigma, counts=True, resamples=50, level=0.5, regularise=how)
+        for how in (None, "entropy")
+    )
+    ratios = even.estimate.ratios.numpy()
+    outside = (ratios < plain.lower) | (ratios > plain.upper)
+    assert outside.any()
+    assert ((even.lower <= ratios) & (ratios <= even.upper)).all()
+    np.testing.assert_array_equal(even.upper[~outside], plain.upper[~outside])
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
@@ -121,40 +143,38 @@ def test_weak_labels_that_happen_not_to_occur_are_allowed_for() -> None:
 @settings(max_examples=20)
 @given(st.data())
 def test_likelihood_intervals_against_a_grid(data: st.DataObject) -> None:
-    sigma = data.draw(oracles.tables(max_arity=3, max_classes=3).filter(lambda s: s.num_classes == 3))
-    table = oracles.weak_table(sigma)
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    step = np.linspace(0, 1, 201)
-    grid = np.array([(a, b, 1 - a - b) for a in step for b in step if a + b <= 1 + 1e-12]).clip(1e-12)
-    joint = grid[:, oracles.all_vectors(sigma)].prod(axis=2)
-    psi = np.stack([joint[:, table == s].sum(axis=1) for s in range(len(sigma.weak_labels))], axis=1)
-    psi /= psi.sum(axis=1, keepdims=True)
-    counts = rng.multinomial(200, psi[rng.integers(len(psi))])
-    likelihood = WeakLikelihood.from_weak(counts, sigma, None, counts=True)
+    sigma, brute, counts = data.draw(problems(max_classes=3).filter(lambda problem: problem[0].num_classes == 3))
+    likelihood = WeakLikelihood.from_weak(counts, sigma, None, counts=True, noise=brute.noise)
     if not likelihood.possible.all():
         return
-    values = np.log(np.maximum(psi, 1e-300)) @ (counts / 200)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotIdentified)
-        peak = estimate_marginal(counts, sigma, counts=True)
+    peak = quiet(counts, sigma, counts=True, noise=brute.noise)
     lower, upper = likelihood_interval(likelihood, peak.ratios.numpy()[None], np.ones((1, 3), dtype=bool), 0.9)
-    inside = np.concatenate([grid[values >= peak.log_likelihood - 2.7055 / 400], peak.ratios.numpy()[None]])
+    t = np.linspace(0, 1, 101)
     for label in range(3):
+        profile = _profile(brute, counts, label, t)
+        good = profile >= peak.log_likelihood * counts.sum() - 2.7055 / 2
+        centre = round(100 * float(peak.ratios[label]))
+        good[centre] = True  # between two points of the grid the region may be narrower than their distance
         # At least the piece about the estimate, at most all pieces with what lies between.
-        assert lower[0, label] >= inside[:, label].min() - 0.012
-        assert upper[0, label] <= inside[:, label].max() + 0.012
-        mine = np.unique(inside[:, label].round(6))
-        mine = np.array([t for t in mine if not _gap(mine, t, float(peak.ratios[label]))])
-        if len(mine):
-            assert lower[0, label] <= mine.min() + 1e-4
-            assert upper[0, label] >= mine.max() - 1e-4
+        assert lower[0, label] >= t[good].min() - 0.02
+        assert upper[0, label] <= t[good].max() + 0.02
+        first = centre - int(np.argmin(np.append(good[: centre + 1][::-1], False))) + 1
+        last = centre + int(np.argmin(np.append(good[centre:], False))) - 1
+        assert lower[0, label] <= max(t[first], 1e-4) + 0.006
+        assert upper[0, label] >= min(t[last], 1 - 1e-4) - 0.006
 
 
-def _gap(points: np.ndarray, t: float, centre: float) -> bool:
-    """Whether a grid point is missing between t and the centre."""
-    between = np.sort(points[(points >= min(t, centre) - 1e-9) & (points <= max(t, centre) + 1e-9)])
-    ends = np.concatenate([[min(t, centre)], between, [max(t, centre)]])
-    return bool((np.diff(ends) > 0.0075).any())
+def _profile(brute: Brute, counts: np.ndarray, label: int, t: np.ndarray) -> np.ndarray:
+    """The largest log-likelihood of three ratios of which one is t, over a fine grid of how the others share."""
+    share = np.sin(np.linspace(0, np.pi / 2, 601)) ** 2
+    grid = np.empty((len(t), len(share), 3))
+    first, second = (other for other in range(3) if other != label)
+    grid[..., label] = t[:, None]
+    grid[..., first], grid[..., second] = (1 - t)[:, None] * share, (1 - t)[:, None] * (1 - share)
+    joint = grid.clip(1e-9)[..., brute.vectors].prod(axis=-1)
+    psi = np.stack([joint[..., brute.weak == s].sum(axis=-1) for s in range(brute.size)], axis=-1)
+    probs = (1 - brute.noise) * psi / psi.sum(axis=-1, keepdims=True) + brute.noise / brute.size
+    return (np.log(np.maximum(probs, 1e-300)) @ counts).max(axis=1)
 
 
 def test_a_saddle_is_left_in_every_resample() -> None:

@@ -1,4 +1,4 @@
-"""All runs at once are what each run is alone, for true ratios of its own; the paper's settings do as the paper says."""
+"""All runs at once are what each run is alone, with true ratios of its own; the paper's settings do as it says."""
 
 from __future__ import annotations
 

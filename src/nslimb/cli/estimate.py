@@ -31,7 +31,10 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals."""
+    """Estimate the ratios of the hidden labels from weak labels alone (Algorithm 1), with bootstrap intervals.
+
+    Of all ratios that fit nearly as well as the most likely ones, the most even are shown.
+    """
     import json
 
     from nslimb.plotting import check_plot, save
@@ -57,6 +60,7 @@ def command(
                 level=level,
                 seed=seed,
                 progress=progress,
+                regularise="entropy",
             )
         if out is not None:
             write_ratios(out, found, built, len(weak))
@@ -107,8 +111,8 @@ def _print(found: Bootstrap, sigma: Sigma, samples: int) -> None:
         console.print(table)
     if not found.identified.all():
         console.print(
-            "open: the weak labels do not tell these classes apart; of the ratios that fit as well, the most even are "
-            "shown"
+            "open: the weak labels do not tell these classes apart; of the ratios that fit nearly as well, the most "
+            "even are shown"
         )
     if not found.estimate.converged:
-        console.print("The solver has not converged: the ratios are not the most likely ones.")
+        console.print("The solver has not converged: the ratios may not be the most even ones that fit.")

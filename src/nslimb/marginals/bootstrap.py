@@ -53,10 +53,10 @@ def bootstrap_marginal(
 ) -> Bootstrap:
     """Percentile intervals: Algorithm 1 again on resampled weak labels, all of them in batched passes.
 
-    ``weak``, ``groups``, ``counts``, ``regularise`` and ``noise`` as in :func:`nslimb.estimate_marginal`. Resampling m weak labels with
-    replacement is drawing their counts from a multinomial with the observed shares. The interval of a class is between
-    the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is called with the
-    number of estimates that are done.
+    ``weak``, ``groups``, ``counts``, ``regularise`` and ``noise`` as in :func:`nslimb.estimate_marginal`. Resampling m
+    weak labels with replacement is drawing their counts from a multinomial with the observed shares. The interval of a
+    class is between the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is
+    called with the number of estimates that are done.
 
     A bootstrap knows nothing of weak labels that happen not to be in the data. So where some class's quantiles touch 0
     or 1, or the weak labels leave it open (``estimate.flat_classes``), the intervals also take in those of the
@@ -126,18 +126,28 @@ def _estimates(likelihood: WeakLikelihood, shares: FloatArray, first: FloatArray
     """Algorithm 1 for each of the shares [n, S]: ratios [n, G, c].
 
     From uniform ratios; where that fits worse than chance allows, from halfway to the estimate ``first`` of the whole
-    data too, which has been through the search for starts; where it ends at a saddle, by that search itself.
+    data too, which has been through the search for starts. What ends at a saddle goes through that search itself, and
+    so does what still does not fit, if the whole data does: then there are few.
     """
-    uniform = likelihood.uniform
+    uniform, samples = likelihood.uniform, likelihood.samples
     stops = climb(likelihood, shares, np.repeat(uniform[None], len(shares), axis=0))
-    ratios = stops.ratios
-    worse = np.array([misfit(p, likelihood.samples, v) for p, v in zip(shares, stops.values, strict=True)])
-    again = np.flatnonzero((worse > chance(likelihood)) & ~stops.curves_up)
+    ratios, values = stops.ratios, stops.values
+    unfit = _unfit(likelihood, shares, values)
+    again = np.flatnonzero(unfit & ~stops.curves_up)
     if len(again):
         start = (uniform + first) / 2
         others = climb(likelihood, shares[again], np.repeat(start[None], len(again), axis=0))
-        better = others.values > stops.values[again] + 1e-9
-        ratios[again[better]] = others.ratios[better]
-    for i in np.flatnonzero(stops.curves_up):
+        better = others.values > values[again] + 1e-9
+        ratios[again[better]], values[again[better]] = others.ratios[better], others.values[better]
+    stuck = stops.curves_up
+    if misfit(likelihood.shares, samples, likelihood.value(first)) <= chance(likelihood):
+        stuck = stuck | _unfit(likelihood, shares, values)
+    for i in np.flatnonzero(stuck):
         ratios[i] = best_start(replace(likelihood, shares=shares[i]))[0]
     return ratios
+
+
+def _unfit(likelihood: WeakLikelihood, shares: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
+    """Which of the values l(R) [n] fall short of the shares [n, S] by more than chance allows."""
+    short = [misfit(p, likelihood.samples, value) for p, value in zip(shares, values, strict=True)]
+    return np.array(short) > chance(likelihood)

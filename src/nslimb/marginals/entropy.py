@@ -160,7 +160,7 @@ def _start(region: _Region, peak: FloatArray) -> FloatArray:
 
 
 def _positive(ratios: FloatArray, likelihood: WeakLikelihood) -> FloatArray:
-    return np.maximum(ratios, 1e-300 * likelihood.possible)
+    return np.asarray(np.maximum(ratios, 1e-300 * likelihood.possible))
 
 
 def _entropy(ratios: FloatArray, possible: NDArray[np.bool_]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -144,6 +143,6 @@ def _positions(groups: Any, sigma: Sigma) -> IntArray:
 
 
 def _noise(noise: Any) -> float:
-    if isinstance(noise, bool) or not isinstance(noise, numbers.Real) or not 0 <= noise < 1:
+    if isinstance(noise, bool) or not isinstance(noise, (int, float, np.integer, np.floating)) or not 0 <= noise < 1:
         raise InvalidInput("noise", "the share of weak labels drawn at random, at least 0 and below 1", repr(noise))
     return float(noise)

@@ -87,7 +87,7 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, k
         searching = np.arange(len(going))
         while len(searching):
             tried = step[searching, None] * change[searching]
-            held = kept[going[searching]].any(axis=1)
+            held = np.asarray(kept[going[searching]].any(axis=1))
             candidate, found = _moved(likelihood, here[searching], tried, held, p[searching], mu[searching])
             higher = found >= merit[searching] + 1e-4 * step[searching] * gain[searching] - 1e-15
             ratios[going[searching[higher]]] = candidate[higher]

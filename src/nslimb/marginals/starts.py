@@ -23,7 +23,7 @@ def best_start(likelihood: WeakLikelihood) -> tuple[FloatArray, int, bool]:
     for _ in range(_MAX_ESCAPES):
         if not best.curves_up[0]:
             break
-        moved = [_shifted(likelihood, best.ratios[0], sign * best.upward[0]) for sign in (0.5, -0.5)]
+        moved = [shifted(likelihood, best.ratios[0], sign * best.upward[0]) for sign in (0.5, -0.5)]
         others = _climb(likelihood, np.stack(moved))
         spent += int(others.iterations.sum())
         tried = Stops.joined([best, others])
@@ -56,7 +56,7 @@ def _climb(likelihood: WeakLikelihood, starts: FloatArray) -> Stops:
     return climb(likelihood, np.repeat(likelihood.shares[None], len(starts), axis=0), starts)
 
 
-def _shifted(likelihood: WeakLikelihood, ratios: FloatArray, relative: FloatArray) -> FloatArray:
+def shifted(likelihood: WeakLikelihood, ratios: FloatArray, relative: FloatArray) -> FloatArray:
     """The ratios changed by a factor of exp(relative), each group summing to 1 again."""
     moved = ratios.copy()
     moved[likelihood.possible] *= np.exp(relative / np.abs(relative).max())
