@@ -16,7 +16,7 @@ from nslimb.errors import DataError
 from nslimb.learning import Settings, make_method, predict, train
 from nslimb.metrics import evaluate
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("claims")]  # they share images and trained models
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from nslimb.experiment.config import read_config
 from nslimb.experiment.jobs.recipe import digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("reruns")  # they share a copy of the package
 
 CONFIG: dict[str, Any] = {
     "name": "reruns",

@@ -30,6 +30,7 @@ from nslimb.experiment.jobs_log import logged
 from nslimb.files import held
 from nslimb.learning.methods.sl import Semantic
 
+pytestmark = pytest.mark.xdist_group("faults")  # they share a run
 CELL, METHOD = Cell("max", "3", "0", "1"), "sl"
 READY = "sources/mnist5k.ready"
 

@@ -18,6 +18,7 @@ from grids import ROOT, planned, snakemake
 
 pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
 
+pytestmark = pytest.mark.xdist_group("own")  # they share a grid
 EXAMPLE = ROOT / "examples" / "own_problem"
 GRID = ("--configfile", "mine.yaml")
 CELL = "results/benchmark=shapes/M=3/rho=0/seed=1"
@@ -139,6 +140,17 @@ def test_the_example_as_it_stands_can_be_planned(prepared: Path) -> None:
     jobs = planned("--configfile", "grid.yaml", folder=prepared)
     assert (jobs["samples"], jobs["train"], jobs["adjust"], jobs["table"]) == (2, 8, 8, 1)
     assert len((EXAMPLE / "grid.yaml").read_text().splitlines()) <= 26
+
+
+def test_images_that_do_not_fit_stop_everything_before_any_job(prepared: Path) -> None:
+    wrong = yaml.safe_load((prepared / "grid.yaml").read_text())
+    wrong["results"] = "never"
+    wrong["benchmarks"]["shapes"]["classes"] = 5
+    (prepared / "wrong.yaml").write_text(yaml.safe_dump(wrong))
+    done = snakemake("--configfile", "wrong.yaml", folder=prepared, check=False)
+    assert done.returncode != 0
+    assert "nslimb: benchmarks.shapes.source: source: expected the 5 classes of sigma" in done.stdout + done.stderr
+    assert not (prepared / "never").exists()
 
 
 def test_a_model_to_start_from_is_trained_first(prepared: Path) -> None:
