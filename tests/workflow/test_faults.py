@@ -17,6 +17,7 @@ import pytest
 import torch
 from grids import tiny
 
+from nslimb.data.samples import Gold, load_gold, save
 from nslimb.errors import NslimbError, TrainingFailed
 from nslimb.experiment import publish, recipes
 from nslimb.experiment.cells import Cell
@@ -302,5 +303,17 @@ def test_a_job_waits_for_one_that_outlived_its_scheduler(tmp_path: Path, capsys:
 def test_training_again_gives_the_same_weights(run: Run, finished: Run) -> None:
     run.model.unlink()
     run.make()
+    first, again = (torch.load(path, weights_only=True)["network"] for path in (finished.model, run.model))
+    assert all(np.array_equal(first[key], again[key]) for key in first)
+
+
+def test_gold_labels_of_every_kind_change_no_weights(run: Run, finished: Run) -> None:
+    """The job reads gold labels for the history alone; whatever they are, the weights are the same."""
+    gold, rng = load_gold(run.gold), np.random.default_rng(1)
+    permuted = {name: rng.permutation(array.ravel()).reshape(array.shape) for name, array in vars(gold).items()}
+    assert all((permuted[name] != array).any() for name, array in vars(gold).items())
+    save(Gold(**permuted), run.gold)
+    run.model.unlink()
+    train(run.config, run.folder)
     first, again = (torch.load(path, weights_only=True)["network"] for path in (finished.model, run.model))
     assert all(np.array_equal(first[key], again[key]) for key in first)
