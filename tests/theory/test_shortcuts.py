@@ -235,6 +235,10 @@ def test_ratios_and_orders_by_position(seed: int, budget: float | None) -> None:
     found = nslimb.shortcuts(sigma, ratios=ratios, **({} if budget is None else {"samples": 7, "budget": budget}))
     kept = [tau for tau, mass in masses.items() if (mass == 0 if budget is None else 7 * mass <= budget)]
     check(found, kept, ratios.mean(axis=0))
+    maps = [tau for tau in masses if -1 not in tau]
+    if maps:
+        evidence = nslimb.theory.reading_evidence(sigma, ratios, maps, samples=7)
+        np.testing.assert_allclose(evidence, [7 * masses[tau] for tau in maps], atol=1e-12)
 
 
 def both_ways(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

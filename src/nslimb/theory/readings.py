@@ -93,7 +93,8 @@ def _walk(sigma: Sigma, ratios: FloatArray, maps: IntArray, counts: float | Floa
     walked = 0
     while waiting:
         layer, pairs = waiting.pop()
-        labels = np.flatnonzero((diagram.targets[layer] != DEAD).any(axis=0) & (ratios[layer] > 0))
+        here = ratios[diagram.positions[layer]]
+        labels = np.flatnonzero((diagram.targets[layer] != DEAD).any(axis=0) & (here > 0))
         edges = len(pairs.mass) * len(labels)
         if edges > _AT_ONCE and pairs.reading[0] < pairs.reading[-1]:
             waiting += [(layer, half) for half in reversed(pairs.halves())]
@@ -105,7 +106,7 @@ def _walk(sigma: Sigma, ratios: FloatArray, maps: IntArray, counts: float | Floa
                 f"readings: {sigma!r} has more than {what} between pairs of states for {number:,} readings; fewer "
                 "readings, a smaller arity or fewer classes may show the same"
             )
-        reached = _follow(diagram.targets[layer], labels, ratios[layer], maps, pairs)
+        reached = _follow(diagram.targets[layer], labels, here, maps, pairs)
         if not len(reached.mass):
             raise InvalidInput("ratios", "a weak label of probability above 0", "ratios that make every one impossible")
         if layer + 1 < sigma.arity:
