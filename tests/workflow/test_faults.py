@@ -311,6 +311,7 @@ def test_gold_labels_of_every_kind_change_no_weights(run: Run, finished: Run) ->
     """The job reads gold labels for the history alone; whatever they are, the weights are the same."""
     gold, rng = load_gold(run.gold), np.random.default_rng(1)
     permuted = {name: rng.permutation(array.ravel()).reshape(array.shape) for name, array in vars(gold).items()}
+    permuted["ratios"] = np.arange(1, 11) / 55  # the true ones are all equal here
     assert all((permuted[name] != array).any() for name, array in vars(gold).items())
     save(Gold(**permuted), run.gold)
     run.model.unlink()
