@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from nslimb.experiment.gather import GridRun
+from nslimb.experiment.runs.metrics import Metrics
 
 BASELINE = "sl"
 
@@ -21,8 +22,7 @@ def verdict(runs: list[GridRun], level: float = 0.95) -> str:
         if run.metrics is not None and not run.oracle:
             for adjustment, printed in run.adjustments.items():
                 name = run.printed if adjustment == "none" else f"{run.printed} + {printed}"
-                value = 100 * run.metrics.adjustments[adjustment]["accuracy"]
-                accuracy.setdefault((run.method, name), {})[run.cell] = value
+                accuracy.setdefault((run.method, name), {})[run.cell] = 100 * _comparable(run.metrics, adjustment)
     plain = next((cells for (method, name), cells in accuracy.items() if method == BASELINE and "+" not in name), None)
     if plain is None:
         return ""
@@ -43,6 +43,14 @@ def verdict(runs: list[GridRun], level: float = 0.95) -> str:
     doubt = "" if gain - half > 0 else ", which chance may have made"
     interval = f"{100 * level:.0f} % interval {gain - half:+.2f} to {gain + half:+.2f}"
     return f"Best on average: {best}, {gain:+.2f} points over SL ({interval}, {_over(pairs)}){doubt}."
+
+
+def _comparable(metrics: Metrics, adjustment: str) -> float:
+    """An accuracy; where it is of other test images than the unadjusted one (HWF), by what it changes on those."""
+    found = metrics.adjustments[adjustment]
+    if "unadjusted_accuracy" not in found:
+        return float(found["accuracy"])
+    return float(metrics.adjustments["none"]["accuracy"] + found["accuracy"] - found["unadjusted_accuracy"])
 
 
 def _over(pairs: int) -> str:
