@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
 
 
 @dataclass(frozen=True)
 class RecipeSettings(PriorSettings):
-    """Weights by weak label, the prior as the first bias, and as many wrong labels as held-out samples tell of."""
+    """Weights by weak label, and the prior as the first bias."""
 
     gamma: float = 0.5
-    noise: float | Literal["auto"] = "auto"
     psi: float = 0.0
 
 
