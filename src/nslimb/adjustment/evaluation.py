@@ -13,7 +13,7 @@ from nslimb.adjustment.base import ADJUSTMENTS, Adjustment, as_adjustment
 from nslimb.adjustment.inputs import check_instance_scores
 from nslimb.adjustment.selection import PAPER_BATCH, Criterion, Rule, adjust, check_rule, select
 from nslimb.arrays import IntArray
-from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_ratios, check_weak
+from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.metrics.measure import measure
 from nslimb.metrics.registry import Metric
@@ -74,13 +74,13 @@ def evaluate_adjustments(
     for name in ("none", *_RESERVED):
         if name in tried or name in dict(metrics):
             raise InvalidInput("adjustments, metrics", "names other than those of the result itself", repr(name))
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     labels = _labels("test_labels", test_labels, check_instance_scores(test_scores))
     check_log_scores(validation_scores, sigma.arity, sigma.num_classes)
-    weak = check_weak(validation_weak, len(validation_scores), len(sigma.weak_labels), validation_scores.device)
+    weak = sigma.check_weak(validation_weak, len(validation_scores), validation_scores.device)
     by_position = check_ratios(ratios, sigma.arity, sigma.num_classes).ndim == 2
     scores, gold = _adjusted_on(test_scores, labels, test_tuples, sigma, by_position)
-    right = (sigma.apply(validation_scores.argmax(dim=-1)) == weak).double().mean()
+    right = sigma.explains(validation_scores.argmax(dim=-1), weak).double().mean()
     result = {"none": _measure(test_scores, labels, metrics, "none", {}, float(right))}
     for name, adjustment in tried.items():
         choice = select(

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nslimb.adjustment.base import Adjustment, Setting, as_adjustment
 from nslimb.adjustment.batches import adjusted
-from nslimb.checks import check_count, check_float_tensor, check_log_scores, check_weak
+from nslimb.checks import check_count, check_float_tensor, check_log_scores
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -82,11 +82,13 @@ def select(
     >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting
     {'tau': 1.0}
     """
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     if len(log_scores) == 0:
         raise InvalidInput("log_scores", "at least one sample", "none")
-    truth = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
+    truth = sigma.check_weak(weak, len(log_scores), log_scores.device)
+    if sigma.used(truth) is not None:
+        raise InvalidInput("sigma", "members of one length, as all positions are adjusted together", repr(sigma))
     check_rule(rule, criterion, "batch", batch)
     chosen = as_adjustment(adjustment)
     if rule == "paper":
@@ -161,13 +163,13 @@ def _checked(settings: Any) -> Sequence[Setting]:
 def _outcome(moved: Tensor, log_scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> _Outcome:
     """Of adjusted log-scores [K, B, M, c]."""
     predicted = moved.argmax(dim=-1)
-    right = (sigma.apply(predicted) == truth).sum(dim=1)
+    right = sigma.explains(predicted, truth).sum(dim=1)
     changed = (predicted != log_scores.argmax(dim=-1)).sum(dim=(1, 2))
     if criterion == "accuracy":
         return _Outcome(right, changed, right.double() / len(truth))
-    weak = truth.expand(len(moved), -1).flatten()
+    weak = truth.expand(len(moved), *truth.shape).flatten(0, 1)
     likelihoods = [
-        sigma.log_prob(scores.double()).gather(1, labels.unsqueeze(1)).squeeze(1)
+        sigma.log_likelihood(scores.double(), labels)
         for scores, labels in zip(moved.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
     ]
     each = torch.cat(likelihoods).clamp_min(_LOWEST).view(len(moved), -1)

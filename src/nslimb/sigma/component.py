@@ -25,6 +25,7 @@ from nslimb.sigma.diagram import (
 from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
 from nslimb.sigma.positions import read_positions
+from nslimb.sigma.sets import decode_sets, encode_sets, log_weights, members, read_sets, total_sizes
 from nslimb.sigma.tracing import compile_expression
 from nslimb.sigma.values import check_class_names, decode_listed, encode_listed
 
@@ -47,6 +48,7 @@ class Observed(NamedTuple):
     symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
     possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
     roots: Tensor | None = None  # [B], the state of the first layer (families)
+    weights: Tensor | None = None  # [B, last states], sets or log-weights of them; ``last`` is then not used
 
 
 class Sigma:
@@ -54,8 +56,9 @@ class Sigma:
 
     Build one with :mod:`nslimb.sigma`'s constructors, :meth:`from_function`, :meth:`from_steps` or, where the weak
     labels are sequences, :meth:`from_transducer`. Weak labels are passed around as indices into :attr:`weak_labels`
-    (:meth:`encode` turns values into indices, :meth:`decode` turns them back). ``log_scores`` are logarithms of the
-    classifier's softmax scores, [B, M, c].
+    (:meth:`encode` turns values into indices, :meth:`decode` turns them back). Where it is not sure which one it is,
+    ``weak`` may be bool [B, S], any of these weak labels, or float [B, S], log-weights of all of them: the type of the
+    array decides. ``log_scores`` are logarithms of the classifier's softmax scores, [B, M, c].
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> sigma
@@ -289,21 +292,27 @@ class Sigma:
         )
 
     def encode(self, values: Iterable[Hashable]) -> Tensor:
-        """Indices of weak labels given by value: int64 [n].
+        """Indices of weak labels given by value: int64 [n]; bool [n, S] where some values are Python sets of them.
 
-        >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
-        tensor([1, 0])
+        >>> parity = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
+        >>> parity.encode(["odd", "even"]), parity.encode(["odd", {"even", "odd"}])
+        (tensor([1, 0]), tensor([[False,  True],
+                [ True,  True]]))
         """
-        return encode_listed(values, self.weak_labels)
+        sets = encode_sets(values, {label: i for i, label in enumerate(self.weak_labels)})
+        return encode_listed(values, self.weak_labels) if sets is None else sets
 
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels given by index: the inverse of :meth:`encode`; None for -1, which is invalid.
+
+        Rows of a bool array [n, S] are frozensets.
 
         >>> sigma = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
         ['odd', 'even']
         """
-        return decode_listed(indices, self.weak_labels)
+        sets = decode_sets(indices, self.weak_labels)
+        return decode_listed(indices, self.weak_labels) if sets is None else sets
 
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
@@ -316,7 +325,8 @@ class Sigma:
     def explains(self, labels: Any, weak: Any) -> Any:
         """Whether label vectors give these weak labels: int [..., M] and weak labels [...] -> bool [...].
 
-        The leading shapes are broadcast against each other. Invalid label vectors explain nothing.
+        The leading shapes are broadcast against each other. Invalid label vectors explain nothing. Sets, or log-weights
+        [..., S], are explained by each of their members.
 
         >>> Sigma.from_function(max, 3, 2).explains([[0, 2], [2, 2], [0, 1]], [2, 2, 2])
         array([ True,  True, False])
@@ -324,7 +334,8 @@ class Sigma:
         vectors = self._check_labels(labels)
         observed = self._check_observed(weak).to(vectors.device)
         try:
-            torch.broadcast_shapes(vectors.shape[:-1], observed.shape[: observed.dim() - self._weak_dims])
+            dims = self._weak_dims if observed.dtype == torch.int64 else 1
+            torch.broadcast_shapes(vectors.shape[:-1], observed.shape[: observed.dim() - dims])
         except RuntimeError as error:
             expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
             raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
@@ -332,15 +343,26 @@ class Sigma:
         return same if isinstance(labels, Tensor) else same.numpy()
 
     def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
-        """``weak`` as the int64 tensor on ``device`` that the passes take, for a batch of this size: [batch]."""
-        return check_weak(weak, batch, len(self.weak_labels), device)
+        """``weak`` as the tensor on ``device`` that the passes take, for a batch of this size.
+
+        int64 [batch]; or sets, bool [batch, S]; or log-weights, float [batch, S].
+        """
+        size = len(self.weak_labels)
+        sets = read_sets(weak, size)
+        if sets is None:
+            return check_weak(weak, batch, size, device)
+        if sets.shape != (batch, size):
+            raise InvalidInput("weak", f"{batch} sets of weak labels (shape [{batch}, {size}])", list(sets.shape))
+        return sets.to(device)
+
+    def used(self, weak: Tensor) -> Tensor | None:  # noqa: ARG002
+        """Which positions the samples of checked weak labels have: bool [B, M], or None where all have all of them."""
+        return None
 
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
         sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
-        if weak is None:
-            return sizes
-        return tuple(sizes[s] for s in self._check_observed(weak).reshape(-1).tolist())
+        return sizes if weak is None else total_sizes(sizes, self._check_observed(weak))
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""
@@ -374,13 +396,17 @@ class Sigma:
         """log P(sigma(y) = s_b) of each sample's own weak label: [B]. Exact, and differentiable as :meth:`log_prob`.
 
         It is not conditioned on y having a weak label (:meth:`log_valid`). ``proofs=k`` counts only the k most probable
-        label vectors of s_b.
+        label vectors of s_b. For sets it is log P(sigma(y) in S_b), for log-weights w the logarithm of the sum over all
+        s of exp(w_bs) P(sigma(y) = s).
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
-            return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
+            return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs)).values, dim=1)
         layers = self._plan(log_scores.device)
+        if observed.weights is not None:
+            every = passes.log_sum(log_scores, layers, observed.symbols, observed.roots)
+            return passes.log_total(every + log_weights(observed.weights, every), dim=1)
         log_probs = passes.log_sum_at(log_scores, layers, observed.last, observed.symbols, observed.roots)
         return _where_possible(log_probs, observed.possible)
 
@@ -402,14 +428,15 @@ class Sigma:
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
         """The k most probable label vectors of each sample's weak label.
 
-        Label vectors of probability 0 count as missing. The log-probabilities are differentiable.
+        Label vectors of probability 0 count as missing. The log-probabilities are differentiable. For sets and
+        log-weights these are the k best of all that are allowed, with log-probabilities that include the weights.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
-        chosen, pointers = self._k_best(log_scores, observed, check_count("k", k))
+        chosen, *where = self._k_best(log_scores, observed, check_count("k", k))
         found = chosen.detach() > float("-inf")
         chosen = chosen.where(found, float("-inf"))
-        labels = passes.trace_back(self._plan(log_scores.device), pointers, observed.last, found)
+        labels = passes.trace_back(self._plan(log_scores.device), *where, found)
         missing = k - chosen.shape[1]
         return Best(
             torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),
@@ -445,13 +472,19 @@ class Sigma:
 
     def _observe(self, weak: Tensor) -> Observed:
         """What the passes have to know of checked weak labels."""
-        return Observed(weak)
+        return Observed(weak, weights=None if weak.dtype == torch.int64 else weak)
 
-    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> tuple[Tensor, list[Tensor]]:
-        """Log-probabilities [B, k'] of the best label vectors of each sample's weak label, and pointers to them."""
+    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> _Chosen:
+        """The best label vectors of each sample's weak label, and how to find them."""
         values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols, observed.roots)
+        if observed.weights is not None:
+            every = (values.permute(2, 0, 1) + log_weights(observed.weights, values).unsqueeze(2)).flatten(1)
+            chosen, place = every.topk(min(k, every.shape[1]), dim=1)
+            kept = values.shape[1]
+            return _Chosen(chosen, pointers, place // kept, place % kept)
         chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
-        return _where_possible(chosen, observed.possible), pointers
+        rank = torch.arange(chosen.shape[1], device=values.device)
+        return _Chosen(_where_possible(chosen, observed.possible), pointers, observed.last.unsqueeze(1), rank)
 
     def _check_labels(self, labels: Any) -> Tensor:
         expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
@@ -462,8 +495,11 @@ class Sigma:
         return vectors
 
     def _check_observed(self, weak: Any) -> Tensor:
-        """Weak labels of any shape: int64 [...]."""
+        """Weak labels of any shape: int64 [...]; or sets or log-weights [..., S]."""
         size = len(self.weak_labels)
+        sets = read_sets(weak, size)
+        if sets is not None:
+            return sets
         expected = f"integers, each an index into sigma.weak_labels (0 to {size - 1})"
         indices = as_integers("weak", weak, expected)
         check_range("weak", indices, size, expected)
@@ -477,8 +513,12 @@ class Sigma:
         return state
 
     def _same(self, weak: Tensor, observed: Tensor) -> Tensor:
-        """Whether weak labels, the first perhaps of invalid vectors, are the same."""
-        return weak == observed
+        """Whether weak labels, the first perhaps of invalid vectors, are the same, or among the observed."""
+        if observed.dtype == torch.int64:
+            return weak == observed
+        allowed = members(observed).expand(*torch.broadcast_shapes(weak.shape, observed.shape[:-1]), -1)
+        among = allowed.gather(-1, weak.clamp_min(0).expand(allowed.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+        return among & (weak != DEAD)
 
     def _following(self, device: torch.device) -> tuple[Tensor, ...]:
         if device not in self._tables:
@@ -487,6 +527,15 @@ class Sigma:
             tables = (np.concatenate([targets, dead]) for targets in self._diagram.targets)
             self._tables[device] = tuple(torch.from_numpy(table).to(device) for table in tables)
         return self._tables[device]
+
+
+class _Chosen(NamedTuple):
+    """Label vectors found by a pass for the k best."""
+
+    values: Tensor  # [B, k'], their log-probabilities
+    pointers: list[Tensor]
+    last: Tensor  # [B, k'] or [B, 1], the last state of each
+    rank: Tensor  # [B, k'] or [k'], which of the best of that state it is
 
 
 def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:

@@ -17,6 +17,7 @@ from nslimb.errors import InvalidInput
 from nslimb.sigma import passes
 from nslimb.sigma.component import Best, Observed, Sigma
 from nslimb.sigma.diagram import DEAD, Diagram, finish_layers
+from nslimb.sigma.sets import log_weights, members, total_sizes
 
 
 class _Tables(NamedTuple):
@@ -97,7 +98,10 @@ class Family(Sigma):
         return Sigma(replace(diagram, order=self._diagram.order), "member", class_names=self.class_names)
 
     def encode(self, values: Iterable[Any]) -> Tensor:
-        """Indices of weak labels given as pairs (member, outcome): int64 [n]."""
+        """Indices of weak labels given as pairs (member, outcome): int64 [n].
+
+        An outcome may be a Python set of them, as in ``("sum", {3, 4})``; then bool [n, S].
+        """
         if isinstance(values, (str, Tensor, np.ndarray)) or not isinstance(values, Iterable):
             raise InvalidInput("values", "a sequence of pairs (member, outcome)", repr(values))
         pairs = list(values)
@@ -105,7 +109,7 @@ class Family(Sigma):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise InvalidInput("values", "pairs (member, outcome)", repr(pair))
             self._find(pair[0], "values")
-        return super().encode(pairs)
+        return super().encode([_set_of_pairs(pair) for pair in pairs])
 
     def apply(self, labels: Any, member: Any = None) -> Any:
         """Indices of the weak labels of label vectors, by a member: int [..., M] -> int64 [...], -1 for invalid ones.
@@ -129,21 +133,21 @@ class Family(Sigma):
         """Whether label vectors give these weak labels, by the members that these name: bool [...]."""
         vectors = as_integers("labels", labels, self._expected_labels)
         observed = self._check_observed(weak).to(vectors.device)
+        member = self._member_of(observed)
         try:
-            shape = torch.broadcast_shapes(vectors.shape[:-1], observed.shape)
+            shape = torch.broadcast_shapes(vectors.shape[:-1], member.shape)
         except RuntimeError as error:
             expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
             raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
-        observed = observed.expand(shape)
-        tables = self._tables_on(vectors.device)
-        outcomes = self._outcomes(vectors.expand(*shape, vectors.shape[-1]), tables.member[observed])
-        same = outcomes == tables.outcome[observed]
+        member = member.expand(shape)
+        given = self._outcomes(vectors.expand(*shape, vectors.shape[-1]), member)
+        same = self._same(self._tables_on(vectors.device).weak[member, given], observed)
         return same if isinstance(labels, Tensor) else same.numpy()
 
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
         sizes = self._ways[self._member, self._outcome].tolist()
-        return tuple(sizes) if weak is None else tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
+        return tuple(sizes) if weak is None else total_sizes(sizes, self._check_observed(weak))
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label: int64 [R, M], -1 at positions that its member lacks."""
@@ -185,18 +189,40 @@ class Family(Sigma):
         checked = self.check_weak(weak, len(log_scores), log_scores.device)
         found = super().best(self._used(log_scores, checked), checked, k)
         tables = self._tables_on(log_scores.device)
-        return Best(found.labels.masked_fill(tables.unused[tables.member[checked]].unsqueeze(1), -1), found.log_probs)
+        unused = tables.unused[self._member_of(checked)].unsqueeze(1)
+        return Best(found.labels.masked_fill(unused, -1), found.log_probs)
+
+    def used(self, weak: Tensor) -> Tensor | None:
+        """Which positions the members of checked weak labels have: bool [B, M], or None where all have all of them."""
+        if min(self.lengths) == self.arity:
+            return None
+        return ~self._tables_on(weak.device).unused[self._member_of(weak)]
 
     def _observe(self, weak: Tensor) -> Observed:
         tables = self._tables_on(weak.device)
-        return Observed(tables.outcome[weak], roots=tables.roots[tables.member[weak]])
+        roots = tables.roots[self._member_of(weak)]
+        if weak.dtype == torch.int64:
+            return Observed(tables.outcome[weak], roots=roots)
+        by_pair = weak if weak.is_floating_point() else log_weights(weak, torch.zeros(()))
+        none = by_pair.new_full((len(weak), self._ways.shape[1]), float("-inf"))
+        weights = none.scatter_reduce(1, tables.outcome.expand(weak.shape), by_pair, "amax")
+        return Observed(weak, roots=roots, weights=weights)
+
+    def _member_of(self, weak: Tensor) -> Tensor:
+        """The member of each weak label [...], or of each set [..., S] of outcomes of one."""
+        member = self._tables_on(weak.device).member
+        if weak.dtype == torch.int64:
+            return member[weak]
+        allowed = members(weak)
+        chosen = member[allowed.to(torch.uint8).argmax(dim=-1)]
+        if weak.device.type == "cpu" and bool((allowed & (member != chosen.unsqueeze(-1))).any()):
+            raise InvalidInput("weak", "sets of outcomes of one member of the family each", "a set of several members")
+        return chosen
 
     def _used(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         """The scores, with those of positions that a sample's member lacks left out: the one label there is sure."""
-        if min(self.lengths) == self.arity:
-            return log_scores
-        tables = self._tables_on(log_scores.device)
-        return log_scores.masked_fill(tables.unused[tables.member[weak]].unsqueeze(-1), 0.0)
+        used = self.used(weak)
+        return log_scores if used is None else log_scores.masked_fill(~used.unsqueeze(-1), 0.0)
 
     def _for_every_member(self, log_scores: Tensor) -> tuple[Tensor, Tensor]:
         """Every sample once for each member, and their roots: [B * members, M, c] and [B * members]."""
@@ -239,6 +265,11 @@ class Family(Sigma):
             with torch.inference_mode(False):  # they outlive the mode they are first asked for in
                 self._by_device[device] = _Tables(*(torch.from_numpy(array).to(device) for array in arrays))
         return self._by_device[device]
+
+
+def _set_of_pairs(pair: tuple[Any, Any]) -> Any:
+    """A pair; where its outcome is a set, the set of pairs."""
+    return {(pair[0], outcome) for outcome in pair[1]} if isinstance(pair[1], set) else pair
 
 
 def _ways_to_outcomes(diagram: Diagram) -> NDArray[Any]:
