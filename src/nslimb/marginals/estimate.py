@@ -58,6 +58,11 @@ def estimate_marginal(
     each position's group (``[0, 1, 0]`` for HWF-3: digits and operators apart); each group has ratios of its own, over
     the labels that sigma accepts there.
 
+    Weak labels that are sets, bool [m, S], or log-weights, float [m, S], enter as the mean logarithm of the sum over
+    the set of the (weighted) P_j. That is right where the chance of seeing a set does not depend on which of its
+    members is true. For a family P_j is given the sample's member, with a weak label by that member. In both cases the
+    information about the ratios is told from the observations made, not from those expected.
+
     ``solver="newton"`` follows the maximisers of l(r) + mu sum_y log r_y as mu falls to 1e-11. Among ratios of equal
     likelihood it so ends at the one closest to uniform, in the sense of KL(uniform || r). ``solver="adam"`` is the
     paper's: gradient steps on softmax logits.
@@ -78,7 +83,7 @@ def estimate_marginal(
     >>> estimate_marginal([10, 30, 60], sigma, counts=True, regularise="entropy").ratios  # uniform: [11, 33, 56]
     tensor([0.3333, 0.3333, 0.3333], dtype=torch.float64)
     """
-    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts, noise)
+    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma, families=True), groups, counts, noise)
     if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
     check_regularise(regularise)

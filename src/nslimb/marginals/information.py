@@ -17,7 +17,7 @@ def flat_directions(likelihood: WeakLikelihood, ratios: FloatArray) -> FloatArra
     floor = np.where(likelihood.possible, np.maximum(ratios, 1e-12), 0.0)
     log_probs, slopes = likelihood.log_probs_and_slopes(floor)
     slopes = np.divide(slopes, floor, out=np.zeros_like(slopes), where=floor > 0)
-    weighted = slopes * np.exp(log_probs / 2)[:, None, None]
+    weighted = slopes * np.sqrt(likelihood.information_weights(log_probs))[:, None, None]
     tangent = _tangent(likelihood)
     _, singular, axes = np.linalg.svd(weighted.reshape(len(log_probs), -1) @ tangent)
     information = likelihood.samples * np.pad(singular, (0, len(axes) - len(singular))) ** 2

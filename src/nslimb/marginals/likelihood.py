@@ -38,15 +38,26 @@ class WeakLikelihood:
 
     @classmethod
     def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float = 0.0) -> WeakLikelihood:
-        tally = _tally(weak, sigma, counts)
-        positions = _positions(groups, sigma)
-        possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
-        np.logical_or.at(possible, positions, sigma.accepted)
+        from nslimb.marginals.observations import observed_likelihood  # which derives from this class
+
+        special = observed_likelihood(weak, sigma, groups, counts, _noise(noise))
+        if special is not None:
+            return special
+        tally = cls.tallied(weak, sigma, counts)
+        positions = group_positions(groups, sigma)
+        possible = possible_labels(positions, sigma)
         return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, _noise(noise))
+
+    @staticmethod
+    def tallied(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
+        """The number of samples of each weak label, [S], from indices [m] or from these numbers themselves."""
+        return _tally(weak, sigma, counts)
 
     @cached_property
     def partial(self) -> bool:
         """Whether possible labels may make a label vector without a weak label; if not, Psi sums to 1 as it is."""
+        if self.sigma.is_family:
+            return True  # by some member, perhaps
         layers = zip(self.sigma.diagram.targets, self.possible[self.positions], strict=True)
         return any(bool((targets[:, labels] == DEAD).any()) for targets, labels in layers)
 
@@ -85,11 +96,15 @@ class WeakLikelihood:
         """log P_j [n, S] for the logarithms of each position's ratios [n, M, c]; differentiable."""
         found = self.sigma.log_prob(scores)
         if self.partial:
-            found = found - found.logsumexp(dim=1, keepdim=True)
+            found = self.sigma.given_valid(found)
         if self.noise:
             by_chance = found.new_tensor(math.log(self.noise / found.shape[1]))
             found = torch.logaddexp(found + math.log1p(-self.noise), by_chance)
         return found
+
+    def information_weights(self, log_probs: FloatArray) -> FloatArray:
+        """The weight of each row of ``log_probs_and_slopes`` in the expected information."""
+        return np.asarray(np.exp(log_probs))
 
     def _weighted(self, scores: torch.Tensor, shares: FloatArray) -> torch.Tensor:
         """sum_j p_j log P_j over the weak labels that were seen: those of probability 0 count for nothing there."""
@@ -130,7 +145,15 @@ def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
     return np.bincount(indices.numpy(), minlength=size).astype(np.float64)
 
 
-def _positions(groups: Any, sigma: Sigma) -> IntArray:
+def possible_labels(positions: IntArray, sigma: Sigma) -> NDArray[np.bool_]:
+    """Which labels sigma accepts anywhere in each group, [G, c]."""
+    possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
+    np.logical_or.at(possible, positions, sigma.accepted)
+    return possible
+
+
+def group_positions(groups: Any, sigma: Sigma) -> IntArray:
+    """The group of each position, [M]."""
     if groups is None:
         return np.zeros(sigma.arity, dtype=np.int64)
     expected = f"{sigma.arity} group indices 0, 1, ..., one for each position, none left out"

@@ -415,6 +415,14 @@ class Sigma:
         check_log_scores(log_scores, self.arity, self.num_classes)
         return passes.log_total(passes.log_sum(log_scores, self._plan(log_scores.device)), dim=1)
 
+    def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:  # noqa: ARG002
+        """:meth:`log_valid` by the sigma that the samples of checked weak labels have: [B]."""
+        return self.log_valid(log_scores)
+
+    def given_valid(self, log_probs: Tensor) -> Tensor:
+        """log P(s | y has a weak label) from what :meth:`log_prob` gives, [B, S]."""
+        return log_probs - log_probs.logsumexp(dim=1, keepdim=True)
+
     def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:
         """P(y_i = j | sigma(y) = s_b): [B, M, c]. All zero for a sample whose weak label has probability 0."""
         check_log_scores(log_scores, self.arity, self.num_classes)

@@ -17,6 +17,7 @@ from nslimb.errors import InvalidInput
 from nslimb.sigma import passes
 from nslimb.sigma.component import Best, Observed, Sigma
 from nslimb.sigma.diagram import DEAD, Diagram, finish_layers
+from nslimb.sigma.roots import log_sum_from_roots
 from nslimb.sigma.sets import log_weights, members, total_sizes
 
 
@@ -72,8 +73,13 @@ class Family(Sigma):
     def accepted(self) -> BoolArray:
         """Which labels some valid label vector of some member has at each position, [M, c]."""
         accepted = np.zeros((self.arity, self.num_classes), dtype=np.bool_)
-        for name, length in zip(self.members, self.lengths, strict=True):
-            accepted[:length] |= self.member(name).accepted
+        lengths = np.array(self.lengths)
+        for length in np.unique(lengths):
+            states = self._roots[lengths == length]
+            for position, targets in list(zip(self._diagram.positions, self._diagram.targets, strict=True))[:length]:
+                rows = targets[np.unique(states)]
+                accepted[position] |= (rows != DEAD).any(axis=0)
+                states = rows[rows != DEAD]
         return accepted
 
     def __repr__(self) -> str:
@@ -158,11 +164,32 @@ class Family(Sigma):
         return np.pad(vectors, ((0, 0), (0, self.arity - vectors.shape[1])), constant_values=-1)
 
     def log_prob(self, log_scores: Tensor) -> Tensor:
-        """log P(outcome | member) of every pair: [B, M, c] -> [B, S]; a row's probabilities sum up member by member."""
-        scores, roots = self._for_every_member(log_scores)
-        found = passes.log_sum(scores, self._plan(scores.device), roots=roots)
-        tables = self._tables_on(scores.device)
-        return found.view(len(log_scores), len(self.members), -1)[:, tables.member, tables.outcome]
+        """log P(outcome | member) of every pair: [B, M, c] -> [B, S]; a row's probabilities sum up member by member.
+
+        One pass from the outcomes back to the roots, for all members of the same length.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        tables = self._tables_on(log_scores.device)
+        following, outcomes = self._following(log_scores.device), self._ways.shape[1]
+        found: dict[int, Tensor] = {}
+        for length in sorted(set(self.lengths)):
+            lacking = (torch.arange(self.arity, device=log_scores.device) >= length).view(1, -1, 1)
+            scores = log_scores.masked_fill(lacking, 0.0)
+            found[length] = log_sum_from_roots(scores, following, self._diagram.positions, outcomes)
+        if len(found) == 1:
+            return found[self.arity][:, tables.roots[tables.member], tables.outcome]
+        joined = torch.stack(list(found.values()), dim=1)
+        own = torch.tensor([list(found).index(length) for length in self.lengths], device=log_scores.device)
+        return joined[:, own[tables.member], tables.roots[tables.member], tables.outcome]
+
+    def given_valid(self, log_probs: Tensor) -> Tensor:
+        """log P(outcome | member, y has a weak label by it) from what :meth:`log_prob` gives, [B, S]."""
+        member = self._tables_on(log_probs.device).member.expand(log_probs.shape)
+        lowest = torch.finfo(log_probs.dtype).min
+        shape = (len(log_probs), len(self.members))
+        peak = log_probs.new_full(shape, lowest).scatter_reduce(1, member, log_probs.detach(), "amax")
+        mass = log_probs.new_zeros(shape).scatter_add(1, member, (log_probs - peak.gather(1, member)).exp())
+        return log_probs - (mass.clamp_min(torch.finfo(mass.dtype).tiny).log() + peak).gather(1, member)
 
     def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:
         """log of the probability of the ``proofs`` best label vectors of every pair: [B, M, c] -> [B, S]."""
@@ -182,6 +209,12 @@ class Family(Sigma):
     def log_valid(self, log_scores: Tensor, member: Any = None) -> Tensor:
         """log P(y has a weak label) by one member: [B, M, c] -> [B], differentiable."""
         return self.member(member).log_valid(log_scores[:, : self.lengths[self._find(member, "member")]])
+
+    def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:
+        """log P(y has a weak label) by the members of the samples' checked weak labels: [B]."""
+        roots = self._tables_on(log_scores.device).roots[self._member_of(weak)]
+        layers = self._plan(log_scores.device)
+        return passes.log_total(passes.log_sum(self._used(log_scores, weak), layers, roots=roots), dim=1)
 
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
         """The k most probable label vectors of each sample's weak label, with -1 at positions that its member lacks."""
