@@ -39,6 +39,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         "validation_from": "split" if config.protocol == "paper" else "held-out",
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
+        **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
