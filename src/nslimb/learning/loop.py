@@ -68,6 +68,7 @@ def train(
     ``file.py:factory``, is looked up from the folder ``base``.
     """
     _check(settings, samples)
+    _check_positions(sigma, samples)
     device = _device(settings.device)
     pixels = torch.from_numpy(images).to(device)
     tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
@@ -135,17 +136,20 @@ def _run_epoch(
     losses: list[Tensor] = []
     right = torch.zeros((), dtype=torch.int64, device=pixels.device)
     for rows in order.split(settings.batch_size):
-        taken = prepare(pixels[tuples[rows].flatten()], settings.augment, augmentation, settings.normalisation)
+        chosen = tuples[rows]
+        used = None if sigma.used(weak[rows]) is None else chosen >= 0
+        indices = chosen.flatten() if used is None else chosen[used]
+        taken = prepare(pixels[indices], settings.augment, augmentation, settings.normalisation)
         with torch.autocast(pixels.device.type) if settings.mixed_precision else nullcontext():
             features = run(taken)
             logits = network.head(features)
-        shape = tuples[rows].shape
         batch = Batch(
-            logits=logits.float().view(*shape, -1),
-            features=features.float().view(*shape, -1),
+            logits=_placed(logits.float(), chosen, used),
+            features=_placed(features.float(), chosen, used),
             weak=weak[rows],
             rows=rows,
             head=network.head,
+            used=used,
         )
         try:
             loss = method.loss(batch).mean()
@@ -161,6 +165,15 @@ def _run_epoch(
     per_batch = torch.stack(losses).tolist()  # the one wait for the device
     _refuse_nan(per_batch, network, epoch)
     return sum(per_batch) / len(tuples), float(right)
+
+
+def _placed(values: Tensor, chosen: Tensor, used: Tensor | None) -> Tensor:
+    """What a network gives for the images of tuples [B, M], as [B, M, ...]; 0 at positions that a sample lacks."""
+    if used is None:
+        return values.view(*chosen.shape, *values.shape[1:])
+    placed = values.new_zeros((*chosen.shape, *values.shape[1:]))
+    placed[used] = values
+    return placed
 
 
 @contextmanager
@@ -194,13 +207,21 @@ def _not_finite(what: str, epoch: int, batch: int) -> str:
 
 @torch.no_grad()
 def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any, normalisation: str = "auto") -> Tensor:
-    """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode."""
+    """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode.
+
+    Uniform ones for index -1, which stands for no image.
+    """
     wanted = torch.as_tensor(indices, device=pixels.device)
-    distinct, place = wanted.unique(return_inverse=True)
+    there = wanted >= 0
+    distinct, place = wanted[there].unique(return_inverse=True)
     network.eval()
     logits = [network(normalise(pixels[part], normalisation)) for part in distinct.split(_EVALUATION_BATCH)]
     scores = method.debias(torch.cat(logits), network.head).log_softmax(-1)
-    return scores[place]
+    if bool(there.all()):
+        return scores[place].view(*wanted.shape, -1)
+    placed = scores.new_full((*wanted.shape, scores.shape[-1]), -np.log(scores.shape[-1]))
+    placed[there] = scores[place]
+    return placed
 
 
 def _look(
@@ -265,6 +286,18 @@ def _check(settings: Settings, samples: Samples) -> None:
     check_count("seed", settings.seed, least=0)
     if len(samples.train) == 0:
         raise InvalidInput("samples", "at least one training sample", "none")
+
+
+def _check_positions(sigma: Sigma, samples: Samples) -> None:
+    """Refuse samples that lack an image at a position that they have, or have one where there is no position."""
+    for part, weak in ((samples.train, samples.train_weak), (samples.validation, samples.validation_weak)):
+        used = sigma.used(sigma.check_weak(weak, len(part), torch.device("cpu")))
+        there = torch.from_numpy(part >= 0)
+        wrong = ~there if used is None else there != used
+        if bool(wrong.any()):
+            row, position = wrong.nonzero()[0].tolist()
+            expected = "image indices, and -1 at the positions that a sample's member lacks and nowhere else"
+            raise InvalidInput("samples", expected, f"{part[row, position]} in sample {row}, position {position}")
 
 
 def _device(name: str) -> torch.device:

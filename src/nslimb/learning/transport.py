@@ -57,8 +57,8 @@ def soft_pseudolabels(
     which join the scores of a label vector y as w_{l, sigma(y)}. In a family, a position that a sample's member lacks
     has q = 0 and counts for nothing: B is the number of samples that have the position.
 
-    q_l is the posterior at scores (log P + v + w) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do not
-    matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A class of
+    q_l is the posterior at scores (log P + v + w) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do
+    not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A class of
     ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
 
@@ -123,7 +123,9 @@ def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[D
             _refuse(allowed, some[log_z == -math.inf][0], ratios)
         live = _any(posterior, len(ratios))
     used = sigma.used(weak)
-    each = scores.new_full((scores.shape[1], 1), len(scores)) if used is None else used.sum(dim=0).to(scores).unsqueeze(1)
+    each = scores.new_full((scores.shape[1], 1), len(scores))
+    if used is not None:
+        each = used.sum(dim=0).to(scores).unsqueeze(1)
     totals = each if len(ratios) == len(each) else each.sum(dim=0, keepdim=True)
     return Dual(scores, weak, sigma, totals.clamp_min(1.0), (ratios * totals).log(), live), start
 

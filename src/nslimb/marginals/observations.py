@@ -1,9 +1,9 @@
-"""The likelihood of sets of weak labels, of log-weights, and of the weak labels of a family, by distinct observations."""
+"""The likelihood of sets of weak labels, of log-weights, and of a family's weak labels, by distinct observations."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,13 +29,13 @@ class ObservedLikelihood(WeakLikelihood):
     family P is given the sample's member, and conditioned on a weak label by that member.
     """
 
-    observed: Tensor = torch.empty(0)  # int64 [D], or sets or log-weights [D, S]
+    observed: Tensor = field(kw_only=True)  # int64 [D], or sets or log-weights [D, S]
 
     def log_probs(self, scores: Tensor) -> Tensor:
         """log P_d [n, D] for the logarithms of each position's ratios [n, M, c]; differentiable."""
         every = super().log_probs(scores)
         if self.observed.dtype == torch.int64:
-            return every.index_select(1, self.observed)
+            return every.index_select(1, self.observed.to(every.device))
         weights = log_weights(self.observed, every)
         heaviest = weights.amax(dim=1)
         peak = every.detach().amax(dim=1, keepdim=True)

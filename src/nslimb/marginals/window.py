@@ -60,7 +60,7 @@ class SlidingWindow:
         return 0 < self.pre_epochs == self.updates
 
     def update(self, predictions: Any) -> Tensor:
-        """Take in the predicted labels [n, M] of an epoch's training instances; returns the new ratios."""
+        """Take in the predicted labels [n, M] of an epoch's training instances, -1 for none; returns the new ratios."""
         classes = self.ratios.shape[-1]
         per_position = self.ratios.dim() == 2
         columns = str(len(self.ratios)) if per_position else "M"
@@ -68,12 +68,10 @@ class SlidingWindow:
         labels = as_integers("predictions", predictions, expected).cpu()
         if labels.dim() != 2 or len(labels) == 0 or (per_position and labels.shape[1] != len(self.ratios)):
             raise InvalidInput("predictions", expected, f"shape {list(labels.shape)}")
-        check_range("predictions", labels, classes, expected)
-        seen = torch.nn.functional.one_hot(labels, classes).double().mean(dim=0)
-        if not per_position:
-            seen = seen.mean(dim=0)
+        check_range("predictions", labels, classes, expected, least=-1)
+        seen = _shares(labels, classes, per_position)
         weight = self.pre_momentum if self.updates < self.pre_epochs else self.momentum
-        self.ratios = (1 - weight) * self.ratios + weight * seen
+        self.ratios = torch.where(seen.isnan(), self.ratios, (1 - weight) * self.ratios + weight * seen)
         self.updates += 1
         return self.ratios
 
@@ -87,3 +85,13 @@ class SlidingWindow:
             given = f"shape {list(state['ratios'].shape)}"
             raise InvalidInput("state['ratios']", f"shape {list(self.ratios.shape)}", given)
         self.ratios, self.updates = state["ratios"].double(), int(state["updates"])
+
+
+def _shares(labels: Tensor, classes: int, per_position: bool) -> Tensor:
+    """How often each label is predicted, [c] or by position [M, c]; NaN where there is no instance."""
+    if bool((labels < 0).any()):
+        counts = torch.nn.functional.one_hot(labels + 1, classes + 1).double()[..., 1:].sum(dim=0)
+        counts = counts if per_position else counts.sum(dim=0)
+        return counts / counts.sum(dim=-1, keepdim=True)
+    seen = torch.nn.functional.one_hot(labels, classes).double().mean(dim=0)
+    return seen if per_position else seen.mean(dim=0)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nslimb.arrays import FloatArray, IntArray
-from nslimb.checks import as_integers, check_count, check_range, check_ratios
+from nslimb.checks import check_count, check_ratios
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.sigma.families import Family
+from nslimb.sigma.support import read_support
 from nslimb.theory.consistent import Found, by_combining, search
 from nslimb.theory.contradictions import ListedSupport, ProductSupport, Support
 
@@ -177,25 +177,8 @@ def _listed(
     support: Any, members: Sequence[Sigma], arity: int, size: int, ratios: FloatArray | None
 ) -> tuple[IntArray, FloatArray]:
     """The label vectors that occur, each once, with a weak label by some member, and their probabilities."""
-    expected = f"label vectors of {arity} integers from 0 to {size - 1}, or a mapping from such to probabilities"
-    weights: NDArray[Any] | None = None
-    if isinstance(support, Mapping):
-        try:
-            weights = np.array(list(support.values()), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("support", expected, f"probabilities that are no numbers ({error})") from error
-        support = list(support)
-    table = as_integers("support", list(support) if isinstance(support, (set, frozenset)) else support, expected)
-    if table.dim() != 2 or table.shape[1] != arity or len(table) == 0:
-        raise InvalidInput("support", expected, f"shape {list(table.shape)}")
-    check_range("support", table, size, expected)
-    vectors, inverse = np.unique(table.cpu().numpy(), axis=0, return_inverse=True)
-    if weights is None:
-        weights = np.full(len(table), 1 / len(table))
-    if not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-4:
-        raise InvalidInput("support", "probabilities of at least 0 that sum to 1", f"a sum of {weights.sum():g}")
-    probabilities = np.bincount(inverse.reshape(-1), weights)
-    there = probabilities > 0
+    vectors, probabilities = read_support(support, arity, size)
+    there = np.ones(len(vectors), dtype=np.bool_)
     if ratios is not None:
         there &= (ratios[np.arange(arity), vectors] > 0).all(axis=1)
     there &= np.any([sigma.apply(vectors[:, : sigma.arity]) != DEAD for sigma in members], axis=0)

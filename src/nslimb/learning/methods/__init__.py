@@ -61,4 +61,4 @@ def make_method(
         if key not in known:
             raise InvalidInput(f"settings of {name}", ", ".join(known) or "none", repr(key))
     given = {"estimated_ratios": estimated_ratios, "gold_ratios": gold_ratios, "gold_labels": gold_labels}
-    return made(Sigma.check(sigma), made.Settings(**settings), **{key: given[key] for key in made.needs})
+    return made(Sigma.check(sigma, families=True), made.Settings(**settings), **{key: given[key] for key in made.needs})

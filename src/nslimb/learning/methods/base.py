@@ -15,6 +15,7 @@ from nslimb.learning.noise import estimate_noise
 from nslimb.learning.semantic import Form
 from nslimb.learning.weights import weak_weights
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.sets import refuse_sets
 
 _FIRST_ESTIMATE = 3  # epochs: before, predictions say little about wrong labels
 
@@ -24,9 +25,10 @@ class Batch(NamedTuple):
 
     logits: Tensor  # [B, M, c]
     features: Tensor  # [B, M, d]
-    weak: Tensor  # [B]
+    weak: Tensor  # [B], or sets or log-weights [B, S]
     rows: Tensor  # [B], which training samples these are
     head: nn.Module
+    used: Tensor | None = None  # [B, M], which positions the samples have; None where all have all of them
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ class WeakMethod(Method):
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         self.samples = samples
+        if self.settings.noise:
+            refuse_sets(samples.train_weak, len(self.sigma.weak_labels), "a noise rate")
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
 
     def _expect(self, noise: float) -> None:

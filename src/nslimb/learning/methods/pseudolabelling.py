@@ -28,8 +28,7 @@ class Pseudolabelling(WeakMethod):
         log_scores = batch.logits.log_softmax(-1)
         targets = self.targets(log_scores.detach(), batch.weak)
         losses = -(targets * log_scores).sum(dim=-1)
-        used = self.sigma.used(batch.weak)
-        return losses.mean(dim=-1) if used is None else losses.sum(dim=-1) / used.sum(dim=-1)
+        return losses.mean(dim=-1) if batch.used is None else losses.sum(dim=-1) / batch.used.sum(dim=-1)
 
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         """The pseudolabels of a batch, [B, M, c]."""
