@@ -39,7 +39,8 @@ def accuracy(sigma: Sigma, samples: Samples, gold: Gold, name: str, folder: Path
 @pytest.mark.parametrize("name", ["sl-balanced", "sl-prior", "ilp-alg1", "sot-alg1"])
 def test_partial_labels_are_learned(tmp_path: Path, name: str) -> None:
     samples, gold = draw_samples(SOURCE, IDENTITY, 200, seed=1, validation=40, ambiguity=0.3)
-    assert samples.train_weak.dtype == np.bool_ and samples.train_weak[np.arange(200), gold.train[:, 0]].all()
+    assert samples.train_weak.dtype == np.bool_
+    assert samples.train_weak[np.arange(200), gold.train[:, 0]].all()
     save(samples, tmp_path / "samples.npz")
     assert accuracy(IDENTITY, load_samples(tmp_path / "samples.npz"), gold, name, tmp_path) > 0.9
 
@@ -65,8 +66,8 @@ def test_log_weights_are_learned(tmp_path: Path) -> None:
         assert accuracy(IDENTITY, weighted, gold, name, tmp_path / name) > 0.9
     with pytest.raises(InvalidInput, match="take log-weights"):
         accuracy(IDENTITY, weighted, gold, "ilp-alg1", tmp_path / "ilp")
+    method = make_method("sl", IDENTITY, noise=0.1)
     with pytest.raises(InvalidInput, match="one weak label a sample"):
-        method = make_method("sl", IDENTITY, noise=0.1)
         method.begin(weighted)
 
 
@@ -121,10 +122,9 @@ def test_misplaced_indices_are_refused(tmp_path: Path) -> None:
     row = int(np.flatnonzero(holes[:, 2] >= 0)[0])
     holes[row, 2] = -1
     for wrong in (holes, np.maximum(samples.train, 0)):
+        misplaced = replace(samples, train=wrong)
         with pytest.raises(InvalidInput, match="-1 at the positions that a sample's member lacks"):
-            train(
-                SOURCE.images, replace(samples, train=wrong), MIXED, make_method("sl", MIXED), Settings(epochs=1), tmp_path
-            )
+            train(SOURCE.images, misplaced, MIXED, make_method("sl", MIXED), Settings(epochs=1), tmp_path)
 
 
 @pytest.mark.parametrize("options", [{"ambiguity": 1.0}, {"noise": 0.1}, {"ambiguity": 0.1}, {"support": [(0, 0, 0)]}])

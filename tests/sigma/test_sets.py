@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -125,7 +126,7 @@ def test_families_take_sets_of_one_member(weighted: bool) -> None:
     torch.testing.assert_close(sigma.log_likelihood(scores, weak), expected)
     found = sigma.best(scores, weak, 4)
     assert bool(sigma.explains(found.labels[:, 0], weak).all())
-    assert found.labels[0, 0, 2] == -1 and found.labels[1, 0, 2] >= 0
+    assert found.labels[:, 0, 2].ge(0).tolist() == [False, True, False]
     with pytest.raises(InvalidInput, match="several members"):
         sigma.log_likelihood(scores, torch.ones_like(mask))
 
@@ -141,15 +142,18 @@ def test_families_take_sets_of_one_member(weighted: bool) -> None:
         ([[True] * 3] * 5, "4 sets of weak labels"),
     ],
 )
-@pytest.mark.parametrize("call", ["log_likelihood", "posterior", "loss", "best"])
-def test_bad_sets_are_refused(weak: Any, expected: str, call: str) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda weak: SIGMA.log_likelihood(SCORES, weak),
+        lambda weak: SIGMA.posterior(SCORES, weak),
+        lambda weak: SIGMA.best(SCORES, weak, 1),
+        lambda weak: nslimb.semantic_loss(SCORES, weak, SIGMA),
+    ],
+)
+def test_bad_sets_are_refused(weak: Any, expected: str, call: Callable[[Any], Any]) -> None:
     with pytest.raises(InvalidInput, match=expected):
-        if call == "best":
-            SIGMA.best(SCORES, weak, 1)
-        elif call == "loss":
-            nslimb.semantic_loss(SCORES, weak, SIGMA)
-        else:
-            getattr(SIGMA, call)(SCORES, weak)
+        call(weak)
 
 
 def test_what_needs_single_labels_refuses_sets() -> None:
@@ -159,7 +163,7 @@ def test_what_needs_single_labels_refuses_sets() -> None:
             with pytest.raises(InvalidInput, match="one weak label a sample"):
                 nslimb.semantic_loss(SCORES, weak, SIGMA, **options)  # type: ignore[arg-type]
     sums = addition(1)
-    with pytest.raises(InvalidInput, match="indices into sigma.symbols"):
+    with pytest.raises(InvalidInput, match=r"indices into sigma\.symbols"):
         sums.log_likelihood(torch.zeros(1, 2, 10).log_softmax(-1), torch.ones(1, 2, dtype=torch.bool))
     with pytest.raises(InvalidInput, match="an empty set"):
         SIGMA.encode([{1}, set()])

@@ -14,6 +14,7 @@ from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather, printed_adjustments
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
+from nslimb.experiment.shortcuts import told
 from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
@@ -42,7 +43,8 @@ def write_table(config: Config, name: str) -> None:
     gap = f", {missing} of {len(runs)} runs missing" if missing else ""
     caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}{_PROTOCOLS[config.protocol]}"
     oracles = {run.printed for run in runs if run.oracle}
-    _write(config, name, frame, tables.laid_out(frame, oracles), caption, verdict(runs))
+    below = "\n\n".join(filter(None, (verdict(runs), told(runs))))
+    _write(config, name, frame, tables.laid_out(frame, oracles), caption, below)
 
 
 def write_runtime(config: Config) -> None:

@@ -31,7 +31,9 @@ Recipe = dict[str, Any]
 def samples_recipe(config: Config, cell: Cell) -> Recipe:
     """For drawing a cell's weak samples."""
     block = block_of(config, cell.benchmark)
-    tail = block.problem(cell.benchmark).benchmark(config.base).tail if block.tail is None else block.tail
+    own = block.problem(cell.benchmark).benchmark(config.base)
+    tail = own.tail if block.tail is None else block.tail
+    ambiguity = own.ambiguity if block.ambiguity is None else block.ambiguity
     return {
         **_problem(config, cell.benchmark, cell.M),
         "samples": block.samples,
@@ -40,6 +42,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
         **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
+        **({"ambiguity": ambiguity} if ambiguity else {}),
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }

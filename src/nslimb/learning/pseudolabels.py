@@ -84,10 +84,10 @@ def pseudolabels(
     # Every position takes one label, so that a shift of all its scores changes no choice.
     given = log_scores.detach().double().clamp_min(-MAX_COST)
     scores = (given - given.amax(dim=-1, keepdim=True)).clamp_min(-MAX_COST)
-    used = sigma.used(indices)
-    if used is not None and encoding != "hull":
+    having = sigma.used(indices)
+    if having is not None and encoding != "hull":
         raise InvalidInput("encoding", "'hull' where members of a family differ in length", repr(encoding))
-    number = len(scores) if used is None else used.sum(dim=0).cpu().numpy()[:, None]
+    number = len(scores) if having is None else having.sum(dim=0).cpu().numpy()[:, None]
     target = number * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
     batch = Batch(scores, indices, sigma, target, encoding, proofs, integer, time_limit)
     limit = min(math.inf if max_epsilon is None else max_epsilon, float(len(scores)))

@@ -58,8 +58,8 @@ def soft_pseudolabels(
     has q = 0 and counts for nothing: B is the number of samples that have the position.
 
     q_l is the posterior at scores (log P + v + w) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do
-    not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A class of
-    ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
+    not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A
+    class of ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
 
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)

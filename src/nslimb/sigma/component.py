@@ -441,10 +441,10 @@ class Sigma:
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
-        chosen, *where = self._k_best(log_scores, observed, check_count("k", k))
+        chosen, pointers, last, rank = self._k_best(log_scores, observed, check_count("k", k))
         found = chosen.detach() > float("-inf")
         chosen = chosen.where(found, float("-inf"))
-        labels = passes.trace_back(self._plan(log_scores.device), *where, found)
+        labels = passes.trace_back(self._plan(log_scores.device), pointers, last, rank, found)
         missing = k - chosen.shape[1]
         return Best(
             torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),

@@ -9,9 +9,7 @@ from torch import Tensor
 from nslimb.sigma.passes import log_total
 
 
-def log_sum_from_roots(
-    log_scores: Tensor, tables: Sequence[Tensor], positions: Sequence[int], outcomes: int
-) -> Tensor:
+def log_sum_from_roots(log_scores: Tensor, tables: Sequence[Tensor], positions: Sequence[int], outcomes: int) -> Tensor:
     """log P(outcome) from every first state: [B, M, c] -> [B, first states, outcomes], differentiable.
 
     ``tables[i]`` [states + 1, c] are the targets of layer i; their last row, and -1, stand for dead ends.

@@ -50,5 +50,5 @@ def read_support(support: Any, arity: int, num_classes: int) -> Support:
         weights = np.full(len(table), 1 / len(table))
     if not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-4:
         raise InvalidInput("support", "probabilities of at least 0 that sum to 1", f"a sum of {weights.sum():g}")
-    probabilities = np.bincount(inverse.reshape(-1), weights)
+    probabilities = np.bincount(inverse.reshape(-1), weights).astype(np.float64)
     return Support(vectors, probabilities).keep(probabilities > 0)

@@ -115,9 +115,7 @@ def _local(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, certify:
     return ClassRiskBounds(upper, found.risks, upper - found.risks, _all("certified", upper), found.confusion, "")
 
 
-def _of_family(
-    sigma: Family, ratios: FloatArray, partial_risks: FloatArray, shares: FloatArray
-) -> ClassRiskBounds:
+def _of_family(sigma: Family, ratios: FloatArray, partial_risks: FloatArray, shares: FloatArray) -> ClassRiskBounds:
     """The search with the agreements of all members that occur, averaged."""
     members = [sigma.member(name) for name, share in zip(sigma.members, shares, strict=True) if share > 0]
     for member in members:

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import BoolArray, IntArray
 from nslimb.errors import DataError, InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -44,25 +44,35 @@ def readable_csv(path: Path) -> Iterator[Iterator[list[str]]]:
         raise DataError(f"{path}: cannot be read as CSV ({error})") from error
 
 
-def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> NDArray[np.int64]:
+def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> IntArray | BoolArray:
     """Indices of weak labels written as text: ``str`` or ``repr`` of the label, or a Python literal equal to it.
 
     So 3 is written as 3 or 3.0, the string even as even or 'even', the pair (1, 2) as (1, 2) or (1,2), and True as
-    True, true or 1. The first text that is none of them is an error that names its row.
+    True, true or 1. A text that is no weak label may be several of them with | between: the set 3|4. Where there are
+    such, all rows are sets, bool [n, S]. The first text that is none of these is an error that names its row.
     """
     known = _names(sigma.weak_labels)
     index = {label: i for i, label in enumerate(sigma.weak_labels)}
-    found: dict[str, int | None] = {}
+
+    def single(text: str) -> int | None:
+        named = known.get(text, known.get(text.strip()))
+        return _literal(text.strip(), index) if named is None else named
+
+    found: dict[str, list[int | None]] = {}
     for text in dict.fromkeys(texts):
-        stripped = text.strip()
-        named = known.get(text, known.get(stripped))
-        found[text] = _literal(stripped, index) if named is None else named
-    codes = [found[text] for text in texts]
-    if None in codes:
-        row = codes.index(None)
-        shown = ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
-        raise InvalidInput(f"{path}, row {row + 1}", f"a weak label of sigma ({shown})", repr(texts[row]))
-    return np.array(codes, dtype=np.int64)
+        whole = single(text)
+        found[text] = [whole] if whole is not None or "|" not in text else list(map(single, text.split("|")))
+    for row, text in enumerate(texts, start=1):
+        if None in found[text]:
+            shown = ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
+            expected = f"a weak label of sigma ({shown})" + (", or several with | between" if "|" in text else "")
+            raise InvalidInput(f"{path}, row {row}", expected, repr(text))
+    if all(len(codes) == 1 for codes in found.values()):
+        return np.array([found[text][0] for text in texts], dtype=np.int64)
+    sets = np.zeros((len(texts), len(index)), dtype=np.bool_)
+    for row, text in enumerate(texts):
+        sets[row, [code for code in found[text] if code is not None]] = True
+    return sets
 
 
 def _names(labels: Sequence[Hashable]) -> dict[str, int]:

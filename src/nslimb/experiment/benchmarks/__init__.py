@@ -14,5 +14,6 @@ BENCHMARKS: Registry[Benchmark] = Registry(
         "sum": "nslimb.experiment.benchmarks.sum:SUM",
         "hwf": "nslimb.experiment.benchmarks.hwf:HWF",
         "smallest_parent": "nslimb.experiment.benchmarks.smallest_parent:SMALLEST_PARENT",
+        "partial": "nslimb.experiment.benchmarks.partial:PARTIAL",
     },
 )

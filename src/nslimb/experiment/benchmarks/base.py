@@ -37,3 +37,5 @@ class Benchmark:
     # The tables that show it, and the long tails that each shows (None: all).
     tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     experiment: str = ""  # in MLflow; its name if empty
+    # Weak labels are candidate sets: each other one joins the true one with this probability.
+    ambiguity: float = 0.0

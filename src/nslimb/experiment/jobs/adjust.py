@@ -24,11 +24,13 @@ from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import predict
 from nslimb.learning.methods.base import Method
+from nslimb.metrics.confusion import confusion_matrix
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
 from nslimb.networks import Classifier, build
 from nslimb.sigma.component import Sigma
 from nslimb.theory.confusions import confusions
+from nslimb.theory.majority import learned_shortcut
 
 
 class OpenRun(NamedTuple):
@@ -74,13 +76,25 @@ def test_tuples(run: OpenRun) -> tuple[torch.Tensor, IntArray]:
 
 
 def ceiling_of(run: OpenRun) -> Ceiling | None:
-    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it."""
+    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it.
+
+    It is that of single weak labels of one sigma, so that there is none for sets and families.
+    """
+    if run.sigma.is_family or run.samples.train_weak.dtype.kind != "i":
+        return None
     try:
         found = confusions(run.sigma, run.gold.ratios, weak=run.samples.train_weak)
     except TooLarge:
         return None
     shares = np.bincount(run.gold.test, minlength=run.sigma.num_classes) / len(run.gold.test)
     return Ceiling(identifiable=float(shares[~found.lost].sum()), lost=np.flatnonzero(found.lost).tolist())
+
+
+def shortcut_of(run: OpenRun, scores: torch.Tensor) -> list[int] | None:
+    """The reading of the classes that a network has learned in place of the true one, and that explains all samples."""
+    matrix = confusion_matrix(run.gold.test, scores.argmax(-1).cpu().numpy(), run.sigma.num_classes)
+    found = learned_shortcut(run.sigma, matrix, run.gold.train, run.samples.train_weak)
+    return None if found is None else found.tolist()
 
 
 def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
@@ -90,8 +104,9 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     run = open_run(recipe, host, ready, folder)
     ratios, gold = run.ratios, run.gold
     tried = [as_adjustment(entry, host.base) for entry in recipe["adjustments"]]
+    scores = run.scores(run.samples.test)
     adjusted = evaluate_adjustments(
-        run.scores(run.samples.test),
+        scores,
         gold.test,
         run.scores(run.samples.validation),
         run.samples.validation_weak,
@@ -112,6 +127,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
             true=gold.ratios.tolist(),
         ),
         ceiling=ceiling_of(run),
+        shortcut=shortcut_of(run, scores),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],
         seconds=time.perf_counter() - began,

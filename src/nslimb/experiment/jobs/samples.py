@@ -22,6 +22,7 @@ def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Pa
         reverse=tail == "reversed",
         order=None if isinstance(tail, str) else tuple(tail),
         noise=recipe.get("noise", 0.0),
+        ambiguity=recipe.get("ambiguity", 0.0),
     )
     save(drawn, samples)
     save(hidden, gold)

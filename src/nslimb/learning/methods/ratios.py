@@ -80,14 +80,10 @@ class WindowRatios(WeakMethod):
 
     def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
         super().end_epoch(epoch, predict)
-        self.window.update(self._predicted(predict))
+        there = torch.from_numpy(self.samples.train >= 0)
+        predicted = predict(self.samples.train).argmax(-1)
+        self.window.update(predicted, None if bool(there.all()) else there)
         return self.window.phase_ended
-
-    def _predicted(self, predict: Callable[[Any], Tensor]) -> Tensor:
-        """The predicted labels of the training instances, -1 at positions that a sample does not have."""
-        labels = predict(self.samples.train).argmax(-1)
-        lacking = torch.from_numpy(self.samples.train < 0).to(labels.device)
-        return labels.masked_fill(lacking, -1)
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), **self.window.state_dict()}
