@@ -45,7 +45,7 @@ def _interval(values: list[float]) -> dict[str, float]:
     half = np.nan
     if len(values) > 1:
         half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return {"sum_accuracy": mean, "sum_lower": mean - half, "sum_upper": min(mean + half, 100.0)}
+    return {"sum_accuracy": mean, "sum_lower": max(mean - half, 0.0), "sum_upper": min(mean + half, 100.0)}
 
 
 def laid_out(frame: Frame, published: Frame) -> Frame:
