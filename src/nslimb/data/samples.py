@@ -37,9 +37,9 @@ class Samples:
     """What a learner may see: indices into the source's images, and weak labels."""
 
     train: IntArray  # [m, M]
-    train_weak: IntArray  # [m]
-    validation: IntArray  # [v, M]
-    validation_weak: IntArray  # [v]
+    train_weak: IntArray  # [m], or sequences [m, L]
+    validation: IntArray  # [v, M], none where every image is used once
+    validation_weak: IntArray  # [v], or [v, L]
     test: IntArray  # [t], single images
     test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nslimb.data.catalogue import SOURCES, source_digest
+from nslimb.data.once import ONCE
 from nslimb.data.pixels import default_augment
 from nslimb.experiment import places
 from nslimb.experiment.benchmarks import BENCHMARKS
@@ -35,8 +36,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
     return {
         **_problem(config, cell.benchmark, cell.M),
         "samples": block.samples,
-        "validation": config.validation,
-        "validation_from": "split" if config.protocol == "paper" else "held-out",
+        **_validation(config, cell.benchmark),
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
         **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
@@ -100,6 +100,13 @@ def _training(config: Config, benchmark: str, variant: Variant) -> Recipe:
     """How a variant is trained, with the augmentation that goes with its source where none is asked for."""
     chosen = config.training_of(benchmark, variant).learned()
     return {**chosen, "augment": chosen["augment"] or default_augment(block_of(config, benchmark).source)}
+
+
+def _validation(config: Config, benchmark: str) -> Recipe:
+    """How many samples choose settings, and where they come from: there are none where every image is used once."""
+    if block_of(config, benchmark).samples == ONCE:
+        return {"validation": 0, "validation_from": "none"}
+    return {"validation": config.validation, "validation_from": "split" if config.protocol == "paper" else "held-out"}
 
 
 def _choice(config: Config, cell: Cell) -> Recipe:
