@@ -17,10 +17,10 @@ _TRIES = 1000
 
 
 class Drawn(NamedTuple):
-    """Image indices [n, M], -1 at positions that a sample's member lacks, and the weak labels [n] of their labels."""
+    """Tuples of images and the weak labels of their labels."""
 
-    tuples: IntArray
-    weak: IntArray
+    tuples: IntArray  # [n, M] image indices, -1 at positions that a sample's member lacks
+    weak: IntArray  # [n], or sequences [n, L]
 
 
 def draw(
@@ -36,7 +36,6 @@ def draw(
         return _from_support(labels, sigma, rng, pool, number, support)
     members = rng.integers(len(sigma.members), size=number) if isinstance(sigma, Family) else None
     tuples = np.empty((number, sigma.arity), dtype=np.int64)
-    weak = np.empty(number, dtype=np.int64)
     choices = [pool[accepted[labels[pool]]] for accepted in sigma.accepted]
     if min(map(len, choices)) == 0:
         raise DataError("samples: no image of the pool has a label that sigma accepts at some position")
@@ -44,10 +43,10 @@ def draw(
     for _ in range(_TRIES):
         for position, choice in enumerate(choices):
             tuples[wanting, position] = rng.choice(choice, size=len(wanting))
-        weak[wanting] = _apply(sigma, labels[tuples[wanting]], None if members is None else members[wanting])
-        wanting = wanting[weak[wanting] == DEAD]
+        found = _apply(sigma, labels[tuples[wanting]], None if members is None else members[wanting])
+        wanting = wanting[(found == DEAD).reshape(len(found), -1).any(axis=1)]
         if len(wanting) == 0:
-            return Drawn(_cut(tuples, sigma, members), weak)
+            return Drawn(_cut(tuples, sigma, members), _apply(sigma, labels[tuples], members))
     raise DataError("samples: sigma accepts hardly any of the label vectors that the images give")
 
 

@@ -30,7 +30,7 @@ def valid_support(sigma: Sigma, support: Any) -> Support:
 
 def ratios_of(support: Support, num_classes: int, ratios: Any) -> FloatArray:
     """The ratios of the classes, [c]: as given, if they do not contradict the support, else those of the support."""
-    own = support.ratios(num_classes).mean(axis=0)
+    own: FloatArray = support.ratios(num_classes).mean(axis=0)
     if ratios is None:
         return own
     given = check_ratios(ratios, None, num_classes)

@@ -16,6 +16,7 @@ from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
+from nslimb.sigma.support import Support
 from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
 from nslimb.theory.confusions import Confusions, confusions
 from nslimb.theory.identify import Identifiability, identifiability
@@ -151,7 +152,7 @@ def _confusions(sigma: Sigma, ratios: FloatArray, samples: int, thorough: bool, 
 
 def _shortcuts(
     sigma: Sigma,
-    support: dependent.Support | None,
+    support: Support | None,
     ratios: FloatArray,
     samples: int,
     pairs: int,

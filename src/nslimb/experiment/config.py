@@ -36,7 +36,7 @@ class BenchmarkBlock(Block):
     classes: int | Names | None = None
     source: str
     network: str
-    samples: int = Field(ge=1)
+    samples: Annotated[int, Field(ge=1)] | Literal["once"]
     M: Texts = Field(min_length=1)
     rho: Texts = ("0",)
     tail: str | tuple[int | str, ...] | None = None

@@ -71,7 +71,7 @@ class Dual:
     """D for one batch; ``live`` are the labels with a finite potential, the others keep theirs."""
 
     scores: Tensor  # float64 [n, M, c]
-    weak: Tensor  # int64 [n], or sets or log-weights [n, S]
+    weak: Tensor  # int64 [n] or sequences [n, L], or sets or log-weights [n, S]
     sigma: Sigma
     totals: Tensor  # T of each row, at least 1, [R, 1]
     log_counts: Tensor  # log(T r), [R, c]

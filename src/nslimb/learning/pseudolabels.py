@@ -72,10 +72,10 @@ def pseudolabels(
     """
     Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    indices = sigma.check_weak(weak, len(log_scores), log_scores.device)
-    if indices.is_floating_point():
+    observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
+    if observed.is_floating_point():
         expected = "integers or sets (bool); soft_pseudolabels and semantic_loss take log-weights"
-        raise InvalidInput("weak", expected, f"log-weights of dtype {indices.dtype}")
+        raise InvalidInput("weak", expected, f"log-weights of dtype {observed.dtype}")
     _check_choices(epsilon, encoding, slack, max_epsilon, penalty, time_limit)
     if proofs is not None:
         check_count("proofs", proofs)
@@ -84,12 +84,12 @@ def pseudolabels(
     # Every position takes one label, so that a shift of all its scores changes no choice.
     given = log_scores.detach().double().clamp_min(-MAX_COST)
     scores = (given - given.amax(dim=-1, keepdim=True)).clamp_min(-MAX_COST)
-    having = sigma.used(indices)
+    having = sigma.used(observed)
     if having is not None and encoding != "hull":
         raise InvalidInput("encoding", "'hull' where members of a family differ in length", repr(encoding))
     number = len(scores) if having is None else having.sum(dim=0).cpu().numpy()[:, None]
     target = number * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
-    batch = Batch(scores, indices, sigma, target, encoding, proofs, integer, time_limit)
+    batch = Batch(scores, observed, sigma, target, encoding, proofs, integer, time_limit)
     limit = min(math.inf if max_epsilon is None else max_epsilon, float(len(scores)))
     elastic = slack == "elastic"
     if proofs == 1:

@@ -15,7 +15,9 @@ from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.diagram import DEAD
+
+# Relative changes of the ratios from which second derivatives are taken.
+_DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,25 +43,22 @@ class WeakLikelihood:
         from nslimb.marginals.observations import observed_likelihood  # which derives from this class
 
         special = observed_likelihood(weak, sigma, groups, counts, _noise(noise))
-        if special is not None:
-            return special
-        tally = cls.tallied(weak, sigma, counts)
-        positions = group_positions(groups, sigma)
-        possible = possible_labels(positions, sigma)
-        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, _noise(noise))
+        return (
+            cls.of_shares(tally_of(weak, sigma, counts), sigma, groups, _noise(noise)) if special is None else special
+        )
 
-    @staticmethod
-    def tallied(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
-        """The number of samples of each weak label, [S], from indices [m] or from these numbers themselves."""
-        return _tally(weak, sigma, counts)
+    @classmethod
+    def of_shares(cls, tally: FloatArray, sigma: Sigma, groups: Any, noise: float = 0.0) -> WeakLikelihood:
+        """From how often each weak label occurred."""
+        positions = _positions(groups, sigma)
+        possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
+        np.logical_or.at(possible, positions, sigma.accepted)
+        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, noise)
 
     @cached_property
     def partial(self) -> bool:
         """Whether possible labels may make a label vector without a weak label; if not, Psi sums to 1 as it is."""
-        if self.sigma.is_family:
-            return True  # by some member, perhaps
-        layers = zip(self.sigma.diagram.targets, self.possible[self.positions], strict=True)
-        return any(bool((targets[:, labels] == DEAD).any()) for targets, labels in layers)
+        return self.sigma.may_be_invalid(self.possible[self.positions])
 
     @property
     def uniform(self) -> FloatArray:
@@ -92,6 +91,37 @@ class WeakLikelihood:
         (slopes,) = torch.autograd.grad(chosen.sum(), scores)
         return chosen.detach().numpy(), self._by_group(slopes)
 
+    def information_rows(self, ratios: FloatArray) -> FloatArray:
+        """Rows [k, G, c] whose outer products add up to a sample's expected information on log R."""
+        log_probs, slopes = self.log_probs_and_slopes(ratios)
+        return np.asarray(slopes * np.exp(log_probs / 2)[:, None, None])
+
+    def second_order(
+        self,
+        ratios: FloatArray,
+        shares: FloatArray,
+        steps: int = 0,  # noqa: ARG002
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """l(R) [n], its derivative N in log R [n, L] and the derivative K of N [n, L, L], over the L possible labels.
+
+        What a search for the maximum goes by that has taken so many ``steps``: N is exact, and K is so here.
+        """
+        return self.by_differences(ratios, shares)
+
+    def by_differences(self, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same, with K from differences of N: one pass for R and L others near it."""
+        live = np.flatnonzero(self.possible)
+        size = len(live)
+        nearby = np.repeat(ratios[:, None], size + 1, axis=1)
+        nearby.reshape(*nearby.shape[:2], -1)[:, np.arange(size), live] *= np.exp(_DIFFERENCE)
+        values, slopes = self.values_and_slopes(
+            nearby.reshape(-1, *ratios.shape[1:]), np.repeat(shares, size + 1, axis=0)
+        )
+        flat = slopes.reshape(len(ratios), size + 1, -1)[:, :, live]
+        derivative = (flat[:, :-1] - flat[:, -1:]) / _DIFFERENCE
+        symmetric = (derivative + derivative.transpose(0, 2, 1)) / 2
+        return values.reshape(-1, size + 1)[:, -1], flat[:, -1], symmetric
+
     def log_probs(self, scores: torch.Tensor) -> torch.Tensor:
         """log P_j [n, S] for the logarithms of each position's ratios [n, M, c]; differentiable."""
         found = self.sigma.log_prob(scores)
@@ -101,10 +131,6 @@ class WeakLikelihood:
             by_chance = found.new_tensor(math.log(self.noise / found.shape[1]))
             found = torch.logaddexp(found + math.log1p(-self.noise), by_chance)
         return found
-
-    def information_weights(self, log_probs: FloatArray) -> FloatArray:
-        """The weight of each row of ``log_probs_and_slopes`` in the expected information."""
-        return np.asarray(np.exp(log_probs))
 
     def _weighted(self, scores: torch.Tensor, shares: FloatArray) -> torch.Tensor:
         """sum_j p_j log P_j over the weak labels that were seen: those of probability 0 count for nothing there."""
@@ -123,7 +149,7 @@ class WeakLikelihood:
             return torch.from_numpy(np.log(ratios[:, self.positions]))
 
 
-def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
+def tally_of(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
     """The number of samples of each weak label, [S]."""
     size = len(sigma.weak_labels)
     if counts:
@@ -145,15 +171,7 @@ def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
     return np.bincount(indices.numpy(), minlength=size).astype(np.float64)
 
 
-def possible_labels(positions: IntArray, sigma: Sigma) -> NDArray[np.bool_]:
-    """Which labels sigma accepts anywhere in each group, [G, c]."""
-    possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
-    np.logical_or.at(possible, positions, sigma.accepted)
-    return possible
-
-
-def group_positions(groups: Any, sigma: Sigma) -> IntArray:
-    """The group of each position, [M]."""
+def _positions(groups: Any, sigma: Sigma) -> IntArray:
     if groups is None:
         return np.zeros(sigma.arity, dtype=np.int64)
     expected = f"{sigma.arity} group indices 0, 1, ..., one for each position, none left out"

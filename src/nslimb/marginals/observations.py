@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nslimb.arrays import FloatArray
 from nslimb.errors import InvalidInput
-from nslimb.marginals.likelihood import WeakLikelihood, group_positions, possible_labels
+from nslimb.marginals.likelihood import WeakLikelihood, tally_of
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.passes import log_total
 from nslimb.sigma.sets import log_weights, read_sets
@@ -63,9 +63,9 @@ class ObservedLikelihood(WeakLikelihood):
         (slopes,) = torch.autograd.grad(values.sum(), scores)
         return values.detach().numpy(), self._by_group(slopes)
 
-    def information_weights(self, log_probs: FloatArray) -> FloatArray:  # noqa: ARG002
-        """The shares of the observations: which others there might have been is not known."""
-        return self.shares
+    def information_rows(self, ratios: FloatArray) -> FloatArray:
+        """Those of the observations made, by their shares, [D, G, c]: what others there might be is not known."""
+        return np.asarray(self.log_probs_and_slopes(ratios)[1] * np.sqrt(self.shares)[:, None, None])
 
 
 def observed_likelihood(weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float) -> WeakLikelihood | None:
@@ -76,7 +76,7 @@ def observed_likelihood(weak: Any, sigma: Sigma, groups: Any, counts: bool, nois
     if sigma.is_family and noise:
         raise InvalidInput("noise", "0 for a family, whose members have weak labels of their own", noise)
     if sets is None:
-        single = WeakLikelihood.tallied(weak, sigma, counts)
+        single = tally_of(weak, sigma, counts)
         observed, number = torch.from_numpy(np.flatnonzero(single)), single[single > 0]
     else:
         if sets.dim() != 2:
@@ -87,13 +87,5 @@ def observed_likelihood(weak: Any, sigma: Sigma, groups: Any, counts: bool, nois
         if observed.is_floating_point():
             observed = observed.double()
         sigma.check_weak(observed, len(observed), observed.device)
-    positions = group_positions(groups, sigma)
-    return ObservedLikelihood(
-        sigma=sigma,
-        shares=number / number.sum(),
-        samples=float(number.sum()),
-        positions=positions,
-        possible=possible_labels(positions, sigma),
-        noise=noise,
-        observed=observed,
-    )
+    plain = WeakLikelihood.of_shares(number, sigma, groups, noise)
+    return ObservedLikelihood(**vars(plain), observed=observed)
