@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nslimb.arrays import BoolArray, FloatArray, IntArray
+from nslimb.arrays import BoolArray, FloatArray, IntArray, WeakArray
 from nslimb.checks import check_count
 from nslimb.data.classes import check_classes
 from nslimb.data.drawing import Drawn, candidate_sets, draw, labels_of
@@ -39,9 +39,9 @@ class Samples:
     """What a learner may see: indices into the source's images, and weak labels."""
 
     train: IntArray  # [m, M], -1 at positions that a sample does not have (families)
-    train_weak: IntArray | BoolArray | FloatArray  # [m], sequences [m, L], or sets or log-weights [m, S]
+    train_weak: WeakArray  # [m], sequences [m, L], or sets or log-weights [m, S]
     validation: IntArray  # [v, M], none where every image is used once
-    validation_weak: IntArray | BoolArray | FloatArray  # [v], or [v, L] or [v, S]
+    validation_weak: WeakArray  # [v], or [v, L] or [v, S]
     test: IntArray  # [t], single images
     test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
 
