@@ -54,6 +54,8 @@ class WeakClassifier:
         Stop so many epochs after the one with the highest weak likelihood on the validation samples, and take that one.
     restarts
         Train so many times more from other weights, and take what has the highest weak likelihood there.
+    ratios
+        Of the classes, [c], where you know them and the method is ``transport``, which trains towards them.
 
     Attributes
     ----------
@@ -97,11 +99,14 @@ class WeakClassifier:
         normalisation: str = "auto",
         patience: int | None = None,
         restarts: int = 0,
+        ratios: Any = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
         self.sigma = Sigma.check(sigma)
         self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
+        if ratios is not None:
+            self.method_settings["given_ratios"] = ratios
         self.restarts = check_count("restarts", restarts, least=0)
         self.settings = Settings(
             epochs=epochs,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from nslimb.arrays import FloatArray
-from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
@@ -26,19 +25,6 @@ def valid_support(sigma: Sigma, support: Any) -> Support:
     if not valid.any():
         raise InvalidInput("support", "a label vector with a weak label", "none")
     return known.keep(valid)
-
-
-def ratios_of(support: Support, num_classes: int, ratios: Any) -> FloatArray:
-    """The ratios of the classes, [c]: as given, if they do not contradict the support, else those of the support."""
-    own: FloatArray = support.ratios(num_classes).mean(axis=0)
-    if ratios is None:
-        return own
-    given = check_ratios(ratios, None, num_classes)
-    wrong = np.flatnonzero((given > 0) != (own > 0))
-    if len(wrong):
-        expected = "ratios above 0 for the classes that occur in the support, and 0 for the others"
-        raise InvalidInput("ratios", expected, f"{given[wrong[0]]:g} for class {wrong[0]}")
-    return given
 
 
 def probabilities_of(sigma: Sigma, support: Support) -> FloatArray:

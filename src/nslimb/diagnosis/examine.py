@@ -16,7 +16,7 @@ from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.sigma.support import Support
+from nslimb.sigma.support import Support, known_ratios
 from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
 from nslimb.theory.confusions import Confusions, confusions
 from nslimb.theory.identify import Identifiability, identifiability
@@ -73,7 +73,7 @@ def diagnose(
     if known is None:
         checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
     else:
-        checked = dependent.ratios_of(known, size, ratios)
+        checked = known_ratios(known, size, ratios)
     risks = np.atleast_1d(check_risks("partial_risks", list(partial_risks)))
     count = check_count("samples", samples)
     pairs = sum(n * n for n in edges)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from nslimb.checks import check_ratios
 from nslimb.data.once import ONCE
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
@@ -30,6 +31,7 @@ def check_config(config: Config) -> None:
         _at(f"benchmarks.{name}.network", NETWORKS.get, block.network, config.base)
         for variant in block.methods:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
+        _at(f"benchmarks.{name}", _check_ratios, config, name, block)
         if block.samples == ONCE:
             _at(f"benchmarks.{name}", _check_once, config, block)
     _check_lists(config)
@@ -106,6 +108,23 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
     if any(float(rho) != 0 for rho in block.rho):
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
+
+
+def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
+    """Known ratios must fit sigma and what occurs, and be there for methods that ask for them."""
+    from nslimb.experiment.recipes import given_ratios
+
+    asking = [
+        variant.name for variant in block.methods if config.method_settings(benchmark, variant).get("ratios") == "given"
+    ]
+    if not asking and block.ratios is None:
+        return
+    for arity in block.M:
+        found = given_ratios(config, benchmark, arity)
+        if found is None:
+            expected = f"the ratios of the classes that you know, as {asking[0]} trains with them"
+            raise InvalidInput("ratios", expected, "none, and all label vectors may occur")
+        check_ratios(found, None, block.problem(benchmark).build(int(arity), config.base).num_classes)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

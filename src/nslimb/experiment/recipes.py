@@ -22,9 +22,10 @@ from nslimb.experiment.digests import code_digest, entry_file, module_file
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.problem import Problem
 from nslimb.experiment.variants import Variant
-from nslimb.learning.methods import METHODS
+from nslimb.learning.methods import METHODS, method_class
 from nslimb.networks import NETWORKS
 from nslimb.sigma.resolve import SIGMAS
+from nslimb.sigma.support import known_ratios, read_support
 
 Recipe = dict[str, Any]
 
@@ -43,6 +44,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         "tail": tail if isinstance(tail, str) else list(tail),
         **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
         **({"ambiguity": ambiguity} if ambiguity else {}),
+        **({} if own.support is None else {"support": True}),
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
@@ -52,8 +54,12 @@ def marginals_recipe(config: Config, cell: Cell) -> Recipe:
     """For estimating a cell's marginal."""
     own = block_of(config, cell.benchmark).problem(cell.benchmark).benchmark(config.base)
     paper = {"solver": "adam", "steps": own.paper_steps}
+    known = given_ratios(config, cell.benchmark, cell.M) if own.support is not None else None
     return {
         "problem": _problem(config, cell.benchmark, cell.M)["problem"],
+        **(
+            {} if known is None else {"ratios": known}
+        ),  # labels are dependent: ratios are known or not, never estimated
         "estimator": paper if config.protocol == "paper" else {"solver": "newton", "regularise": "entropy"},
         "code": _code("marginals", _sigma_files(config, cell.benchmark)),
     }
@@ -70,6 +76,7 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
         "protocol": config.protocol,
         "method": {"method": variant.method, "settings": config.method_settings(cell.benchmark, variant)},
         "training": _training(config, cell.benchmark, variant),
+        **_ratios(config, cell, variant),
         "start_from": config.start_of(cell.benchmark, variant),
         "seed": int(cell.seed),
         "code": _code("train", files),
@@ -95,8 +102,31 @@ def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None
         "adjustments": list(config.adjustments),
         "choice": _choice(config, cell),
         "metrics": list(config.metrics),
+        **({"support": True} if "support" in before["samples"] else {}),
         "code": code,
     }
+
+
+def given_ratios(config: Config, benchmark: str, arity: str) -> list[float] | None:
+    """The ratios of the classes that are known: the configuration's, else those of the label vectors that occur."""
+    block = block_of(config, benchmark)
+    problem = block.problem(benchmark)
+    own = problem.benchmark(config.base)
+    if own.support is None:
+        return None if block.ratios is None else list(block.ratios)
+    sigma = problem.build(int(arity), config.base)
+    listed = own.occurring(sigma)
+    if listed is None:
+        return None if block.ratios is None else list(block.ratios)
+    support = read_support(listed, sigma.arity, sigma.num_classes)
+    return [float(ratio) for ratio in known_ratios(support, sigma.num_classes, block.ratios)]
+
+
+def _ratios(config: Config, cell: Cell, variant: Variant) -> Recipe:
+    """The known ratios, for a method that asks for them."""
+    if "given_ratios" not in method_class(variant.method, config.base).needs:
+        return {}
+    return {"ratios": given_ratios(config, cell.benchmark, cell.M)}
 
 
 def _training(config: Config, benchmark: str, variant: Variant) -> Recipe:

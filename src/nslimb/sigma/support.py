@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nslimb.arrays import FloatArray, IntArray
-from nslimb.checks import as_integers, check_range
+from nslimb.checks import as_integers, check_range, check_ratios
 from nslimb.errors import InvalidInput
 
 
@@ -52,3 +52,16 @@ def read_support(support: Any, arity: int, num_classes: int) -> Support:
         raise InvalidInput("support", "probabilities of at least 0 that sum to 1", f"a sum of {weights.sum():g}")
     probabilities = np.bincount(inverse.reshape(-1), weights).astype(np.float64)
     return Support(vectors, probabilities).keep(probabilities > 0)
+
+
+def known_ratios(support: Support, num_classes: int, ratios: Any) -> FloatArray:
+    """The ratios of the classes, [c]: as given, if they do not contradict the support, else those of the support."""
+    own: FloatArray = support.ratios(num_classes).mean(axis=0)
+    if ratios is None:
+        return own
+    given = check_ratios(ratios, None, num_classes)
+    wrong = np.flatnonzero((given > 0) != (own > 0))
+    if len(wrong):
+        expected = "ratios above 0 for the classes that occur in the support, and 0 for the others"
+        raise InvalidInput("ratios", expected, f"{given[wrong[0]]:g} for class {wrong[0]}")
+    return given

@@ -16,5 +16,9 @@ BENCHMARKS: Registry[Benchmark] = Registry(
         "addition": "nslimb.experiment.benchmarks.addition:ADDITION",
         "smallest_parent": "nslimb.experiment.benchmarks.smallest_parent:SMALLEST_PARENT",
         "partial": "nslimb.experiment.benchmarks.partial:PARTIAL",
+        "even_odd": "nslimb.experiment.benchmarks.even_odd:EVEN_ODD",
+        "half": "nslimb.experiment.benchmarks.half:HALF",
+        "mnmath": "nslimb.experiment.benchmarks.mnmath:MNMATH",
+        "xor": "nslimb.experiment.benchmarks.xor:XOR",
     },
 )

@@ -131,7 +131,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
             estimated=ratios.tolist(),
             true=gold.ratios.tolist(),
         ),
-        ceiling=ceiling_of(run),
+        ceiling=None if "support" in recipe else ceiling_of(run),  # that of independent labels
         shortcut=shortcut_of(run, scores),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],

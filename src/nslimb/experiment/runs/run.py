@@ -22,3 +22,4 @@ class RunFile(Schema):
     environment: dict[str, str]
     commit: str
     seconds: dict[str, float]
+    start: int | None = None  # which of several starts explained the weak validation samples best

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -42,7 +42,7 @@ class Method:
 
     printed: ClassVar[str] = ""  # its name in tables and figures
     oracle: ClassVar[bool] = False  # True for methods that see gold labels
-    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: given to the constructor
+    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_, given_, gold_ratios, gold_labels: given to the constructor
     milliseconds_per_label: ClassVar[float] = 0.0  # on a core, beside the network
     Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
     pre_epochs = 0  # epochs before the network starts anew
@@ -51,6 +51,11 @@ class Method:
     def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
         self.sigma, self.settings, self.given = sigma, settings, given
         self.epochs_done = 0
+
+    @classmethod
+    def starts(cls, settings: Any) -> Sequence[tuple[Any, int]]:
+        """Settings and the number of a restart for each training of which the grid keeps the best; usually one."""
+        return [(settings, 0)]
 
     def begin(self, samples: Samples) -> None:  # noqa: ARG002
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
