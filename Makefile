@@ -8,10 +8,10 @@ CORES ?= 2
 CONFIG ?= config/config.yaml
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore test lint format bench lock audit clean
+.PHONY: help run look cell bundle restore predictions results test lint format bench lock audit clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
 run: $(READY)  ## install, then run the quick grid: all methods, tables, figures, report (minutes, no download)
 	@echo "==> the quick grid (config/quick.yaml)"
@@ -45,6 +45,12 @@ bundle: $(READY)  ## keep the small files of the finished runs of the CPU grids 
 restore: $(READY)  ## put the runs kept in docs/results/runs back as finished runs
 	@for grid in cpu_paper cpu_exact; do test ! -f $(BUNDLES)/$$grid.tar.xz \
 		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz || exit 1; done
+
+predictions: $(READY)  ## which classes are hard, as known before training, for new cells of docs/results (minutes)
+	@$(PY) -m nslimb.experiment.results.predictions
+
+results: $(READY)  ## write docs/results.md, its figures and the README's opening table from the CSV files in docs/results
+	@$(PY) -m nslimb.experiment.results.page
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
