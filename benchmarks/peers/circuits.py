@@ -20,7 +20,7 @@ Fold = tuple[Any, Callable[[Any, int, int], Any]]  # a first state, and step(sta
 def from_diagram(sigma: Sigma) -> klay.Circuit:
     """Our diagram node by node, a root for each weak label in their order: KLay's best case."""
     circuit, diagram = klay.Circuit(), sigma.diagram
-    states = [None]  # the first state is certain
+    states: list[Any] = [None]  # the first state is certain
     for position, targets, width in zip(diagram.positions, diagram.targets, diagram.widths[1:], strict=True):
         literals = [circuit.literal_node(1 + position * sigma.num_classes + y) for y in range(sigma.num_classes)]
         incoming: list[list[Any]] = [[] for _ in range(width)]
@@ -66,9 +66,9 @@ def _only(manager: SddManager, position: int, label: int, classes: int) -> Any:
     return reduce(manager.conjoin, literals)
 
 
-def make_step(circuit: klay.Circuit, logits: Tensor, weak: Tensor, compile_module: bool) -> Callable[[], Tensor]:
-    """Forward and backward of the loss; labels that are not taken weigh 1, as no label is independent of the others."""
-    module = circuit.to_torch_module(semiring="log", compile=compile_module)
+def make_step(circuit: klay.Circuit, logits: Tensor, weak: Tensor) -> Callable[[], Tensor]:
+    """Forward and backward of the loss on whole batches [B, literals]; a label that is not taken has weight 1."""
+    module = circuit.to_torch_module(semiring="log", compile=False)
     ones = torch.zeros(len(logits), logits[0].numel())
     rows = torch.arange(len(weak))
 
