@@ -110,7 +110,7 @@ def _machine() -> dict[str, str]:
 
 TEXT = """# Beside its peers
 
-`make peers` measures this, in an environment of its own, `.venv-peers`: the same data (real MNIST, each image used once),
+`make peers` measures this, in an environment of its own, `.venv-peers`: the same data (real MNIST, each image once),
 LeNet from the same first weights, batches of 64, one thread. Times are CPU time of one process. The losses are measured
 in turns, 60 each, and the fastest tenth counts; all give the same values to 1e-5. A "times ours" above 1 says that
 nslimb is faster.
