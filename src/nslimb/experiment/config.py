@@ -40,6 +40,7 @@ class BenchmarkBlock(Block):
     M: Texts = Field(min_length=1)
     rho: Texts = ("0",)
     tail: str | tuple[int | str, ...] | None = None
+    noise: float = Field(default=0.0, ge=0, lt=1)
     methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
     seeds: Texts | None = None
     training: dict[str, Any] = Field(default_factory=dict)

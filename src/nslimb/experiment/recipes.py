@@ -39,6 +39,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         **_validation(config, cell.benchmark),
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
+        **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
@@ -72,11 +73,16 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
     }
 
 
-def adjust_recipe(config: Config, cell: Cell, method: str) -> Recipe:
-    """For the metrics of a trained model, before and after adjustment; with the settings of all steps before it."""
+def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None = None) -> Recipe:
+    """For the metrics of a trained model, before and after adjustment; with the settings of all steps before it.
+
+    ``source`` stands for the configuration's own, where that does not say which images it means.
+    """
     train = train_recipe(config, cell, method)
     code = {"adjust": _code("adjust", _adjust_files(config, cell, method)), "train": train.pop("code")}
     before = {"samples": samples_recipe(config, cell), "marginals": marginals_recipe(config, cell)}
+    if source is not None:
+        train["source"] = before["samples"]["source"] = source
     for step, recipe in before.items():
         code[step] = recipe.pop("code")
     return {

@@ -435,6 +435,11 @@ class Sigma:
         values, _ = passes.k_best(log_scores, self._plan(log_scores.device), check_count("proofs", proofs))
         return passes.log_total(values, dim=1).t()
 
+    @property
+    def lists_weak_labels(self) -> bool:
+        """Whether a weak label is one of a list that all samples share: not a sequence, nor a member's outcome."""
+        return self.is_listed and not self.is_family
+
     @staticmethod
     def check(value: Any, families: bool = False) -> Sigma:
         """``value`` if it is a Sigma, and no family unless these are welcome: called first by all that take one."""

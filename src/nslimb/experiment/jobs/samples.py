@@ -26,6 +26,7 @@ def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Pa
             validation_from=recipe["validation_from"],
             reverse=tail == "reversed",
             order=None if isinstance(tail, str) else tuple(tail),
+            noise=recipe.get("noise", 0.0),
         )
     save(drawn, samples)
     save(hidden, gold)
