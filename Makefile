@@ -8,7 +8,7 @@ CORES ?= 2
 CONFIG ?= config/config.yaml
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results test lint format bench lock audit clean
+.PHONY: help run look cell bundle restore predictions results test lint format bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -74,6 +74,20 @@ format: $(READY)  ## let ruff format the code
 bench: $(READY)  ## measure every claim of speed, as ratios
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
 
+PEERS := .venv-peers
+
+peers: $(READY) $(PEERS)/.ready  ## measure nslimb beside KLay, ABLkit, DeepProbLog and Scallop: docs/peers.md (needs Python 3.11)
+	@.venv/bin/nslimb data fetch mnist
+	@$(PEERS)/bin/python benchmarks/peers/run.py data
+
+$(PEERS)/.ready: benchmarks/peers/requirements.txt
+	@echo "==> installing the peers into $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+		--editable . matplotlib pandas
+	@touch $@
+
 # torch names the exact CUDA packages of its own build, so they stay out of the lock file and CPU machines stay free of
 # them.
 lock: $(PY)  ## write requirements.lock anew from pyproject.toml and constraints.txt
@@ -89,7 +103,7 @@ audit: $(READY)  ## look the installed packages up among known vulnerabilities (
 	@.venv/bin/pip-audit --skip-editable
 
 clean:  ## remove the environment and caches, keep results
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@echo "==> creating .venv with $$($(PYTHON) --version)"
