@@ -35,6 +35,7 @@ class Wish:
     method_settings: dict[str, Any]
     settings: Settings
     restarts: int
+    size: int | None  # of pictures that are given by name
 
 
 def choose_method(method: str, sigma: Sigma) -> str:
@@ -84,7 +85,7 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         network_name=wish.network.name,
         own_network=wish.network.own,
         method_name=wish.method,
-        settings={**wish.settings.learned(), "restarts": wish.restarts, "method": method.describe()},
+        settings={**wish.settings.learned(), "restarts": wish.restarts, "size": wish.size, "method": method.describe()},
         image_shape=tuple(pixels.shape[1:]),
         normalisation=wish.settings.normalisation,
         ratios=ratios,
@@ -92,6 +93,7 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         validation_scores=scores,
         validation_weak=samples.validation_weak,
         figures={
+            "training_samples": len(samples.train),
             "validation_samples": len(samples.validation),
             "validation_weak_accuracy": float(sigma.explains(scores.argmax(-1), weak).double().mean()),
             "validation_log_likelihood": float(sigma.log_likelihood(scores, weak).mean()),
