@@ -36,13 +36,15 @@ cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONF
 		&& $(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules -- $$targets
 
 BUNDLES := docs/results/runs
+FROM ?= results
 
-bundle: $(READY)  ## keep the small files of the finished runs of the CPU grids in docs/results/runs
-	@for grid in cpu_paper cpu_exact; do $(PY) -m nslimb.experiment.bundle pack config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz; done
+bundle: $(READY)  ## keep the small files of the finished runs of the CPU grids in docs/results/runs [FROM=another results folder]
+	@for grid in cpu_paper cpu_exact; do test ! -d $(FROM)/$$grid || $(PY) -m nslimb.experiment.bundle pack \
+		config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz --results $(FROM)/$$grid || exit 1; done
 
 restore: $(READY)  ## put the runs kept in docs/results/runs back as finished runs
 	@for grid in cpu_paper cpu_exact; do test ! -f $(BUNDLES)/$$grid.tar.xz \
-		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz; done
+		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz || exit 1; done
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"

@@ -16,6 +16,7 @@ from nslimb.experiment.gather import GridRun
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.recipes import adjust_recipe
 from nslimb.experiment.runs.base import write_schema
+from nslimb.experiment.runs.marginals import Marginals
 from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.experiment.runs.run import RunFile
 from nslimb.learning.history import Epoch, write_history
@@ -100,6 +101,15 @@ def write_run(
     content = metrics_of(accuracy, class_accuracy, adjustments)
     write_schema(folder / names.METRICS, content.model_copy(update={"settings": digest_of(recipe), "code": code}))
     write_history(folder / names.HISTORY, epochs_of(lp_seconds=0.5 if method.startswith("ilp") else 0.0))
+    return folder
+
+
+def write_whole(config: Config, cell: Cell, method: str, accuracy: float) -> Path:
+    """A finished run with all of its small files."""
+    folder = write_run(config, cell, method, accuracy)
+    write_schema(folder / names.RUN_FILE, run_file(cell, method))
+    given: dict[str, Any] = {"log_likelihood": -1.0, "iterations": 3, "converged": True, "not_identified": []}
+    write_schema(folder.parent / names.MARGINALS, Marginals(ratios=[0.1] * 10, seconds=1.0, **given))
     return folder
 
 

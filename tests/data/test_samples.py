@@ -268,3 +268,27 @@ def test_bad_requests_are_refused(options: dict[str, object], message: str) -> N
     arguments = {"source": balanced(), "sigma": nslimb.sigma.maximum(3), "number": 10, "seed": 1, **options}
     with pytest.raises(InvalidInput, match=message):
         draw_samples(**arguments)  # type: ignore[arg-type]
+
+
+def test_wrong_weak_labels_are_a_share_of_others_and_nothing_else_changes() -> None:
+    source, sigma = balanced(), nslimb.sigma.maximum(2)
+    clean, gold = draw_samples(source, sigma, 4000, seed=1)
+    noisy, same_gold = draw_samples(source, sigma, 4000, seed=1, noise=0.25)
+    np.testing.assert_array_equal(clean.train, noisy.train)
+    np.testing.assert_array_equal(gold.train, same_gold.train)
+    wrong = clean.train_weak != noisy.train_weak
+    assert abs(wrong.mean() - 0.25) < 4 * np.sqrt(0.25 * 0.75 / 4000)
+    assert (clean.validation_weak != noisy.validation_weak).any()
+    moved = (noisy.train_weak - clean.train_weak)[wrong] % 10  # each of the nine others is as likely as any
+    assert np.abs(np.bincount(moved, minlength=10)[1:] / len(moved) - 1 / 9).max() < 0.05
+
+
+@pytest.mark.parametrize("noise", [-0.1, 1.0, float("nan")])
+def test_a_share_of_wrong_labels_out_of_range_is_refused(noise: float) -> None:
+    with pytest.raises(InvalidInput, match="noise"):
+        draw_samples(balanced(), nslimb.sigma.maximum(2), 10, seed=1, noise=noise)
+
+
+def test_one_weak_label_alone_cannot_be_wrong() -> None:
+    with pytest.raises(InvalidInput, match="noise"):
+        draw_samples(balanced(), nslimb.Sigma.from_function(lambda y: 0, 10, 2), 10, seed=1, noise=0.1)

@@ -15,7 +15,7 @@ import nslimb
 from nslimb.data import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning import Batch, make_method
-from nslimb.learning.noise import _TEMPERATURES, estimate_noise
+from nslimb.learning.noise import estimate_noise
 from nslimb.learning.weights import CAP, weak_weights
 from nslimb.networks import build
 
@@ -72,49 +72,102 @@ def test_the_noise_rate_mixes_the_likelihood_with_a_uniform_one(noise: float) ->
     torch.testing.assert_close(found, -((1 - noise) * chance + noise / 4).log())
 
 
-def test_the_estimated_noise_rate_is_the_most_likely_one() -> None:
-    rng = np.random.default_rng(1)
-    labels = torch.from_numpy(rng.integers(4, size=(600, 2)))
+@given(
+    st.lists(st.floats(-40, 0), min_size=1, max_size=60),
+    st.integers(2, 50),
+)
+def test_the_estimated_noise_rate_is_the_most_likely_one(log_likelihoods: list[float], num_weak: int) -> None:
+    found = estimate_noise(torch.tensor(log_likelihoods, dtype=torch.float64), num_weak)
+    chance = np.exp(log_likelihoods)
+
+    def value(share: float) -> float:
+        return float(np.log((1 - share) * chance + share / num_weak).sum())
+
+    best = minimize_scalar(lambda share: -value(share), bounds=(0, 0.5), method="bounded", options={"xatol": 1e-9})
+    assert 0 <= found.rate <= 0.5
+    assert value(found.rate) >= max(-best.fun, value(0.0)) - 0.05  # in nats; the gate is 10
+    assert found.gain == pytest.approx(value(found.rate) - value(0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("given", [torch.zeros(0), torch.zeros(2, 2)])
+def test_no_samples_tell_no_noise(given: torch.Tensor) -> None:
+    with pytest.raises(InvalidInput, match="log_likelihoods"):
+        estimate_noise(given, 4)
+
+
+def trained_on(method: Any, drawn: Batch, epochs: int) -> None:
+    for epoch in range(epochs):
+        method.loss(drawn)
+        method.end_epoch(epoch, lambda _: None)
+
+
+def confident(number: int, wrong: int) -> Batch:
+    """Samples whose labels a network is sure of, the first few with a weak label that contradicts it."""
+    labels = torch.randint(4, (number, 2), generator=torch.Generator().manual_seed(3))
     weak = SIGMA.apply(labels)
-    wrong = torch.from_numpy(rng.random(600) < 0.08)
-    weak[wrong] = torch.from_numpy(rng.integers(4, size=600))[wrong]
-    scores = (4 * torch.nn.functional.one_hot(labels, 4) + torch.from_numpy(rng.normal(size=(600, 2, 4)))).log_softmax(
-        -1
-    )
-    found = estimate_noise(scores, weak, SIGMA)
-
-    def misfit(share: float, temperature: float) -> float:
-        chance = SIGMA.log_likelihood((scores / temperature).log_softmax(-1), weak).exp()
-        return -float(((1 - share) * chance + share / 4).log().sum())
-
-    best = min(
-        (minimize_scalar(misfit, bounds=(0, 0.5), args=(t,), method="bounded") for t in _TEMPERATURES),
-        key=lambda solved: solved.fun,
-    )
-    assert found == pytest.approx(best.x, abs=2e-3)
-    assert 0.04 < found < 0.12
-
-
-def test_right_labels_have_next_to_no_noise() -> None:
-    labels = torch.randint(4, (400, 2), generator=torch.Generator().manual_seed(0))
-    scores = (6 * torch.nn.functional.one_hot(labels, 4).double()).log_softmax(-1)
-    assert estimate_noise(scores, SIGMA.apply(labels), SIGMA) < 0.005
+    weak[:wrong] = (weak[:wrong] + 1) % 4
+    return batch(number)._replace(logits=12 * torch.nn.functional.one_hot(labels, 4).float(), weak=weak)
 
 
 def test_a_method_that_estimates_its_noise_takes_it_up_and_stores_it() -> None:
+    drawn = confident(200, wrong=20)
     method = make_method("sl-balanced", SIGMA, noise="auto")
-    drawn = batch(40)
     method.begin(samples(drawn.weak.numpy()))
-    wrong = torch.zeros(40, 2, 4).log_softmax(-1)
-    method.end_epoch(0, lambda _: wrong)
+    trained_on(method, drawn, 2)
     assert method.noise == 0.0  # too early
-    method.end_epoch(2, lambda _: wrong)
-    expected = estimate_noise(wrong, drawn.weak, SIGMA)
-    assert method.noise == expected > 0
+    clean = method.loss(drawn)
+    trained_on(method, drawn, 3)
+    expected = estimate_noise(SIGMA.log_likelihood(drawn.logits.log_softmax(-1), drawn.weak), 4).rate
+    assert method.noise == pytest.approx(expected, abs=1e-6)
+    assert 0.1 < method.noise < 0.2  # a wrong label is another one: 4 / 3 of a tenth
+    assert method.loss(drawn)[:20].sum() < clean[:20].sum()
     other = make_method("sl-balanced", SIGMA, noise="auto")
     other.begin(samples(drawn.weak.numpy()))
     other.load_state_dict(method.state_dict())
     torch.testing.assert_close(other.loss(drawn), method.loss(drawn))
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_few_surprises_are_no_noise(wrong: int) -> None:
+    drawn = confident(200, wrong)
+    drawn = drawn._replace(logits=drawn.logits / 2)
+    method = make_method("sl", SIGMA, noise="auto")
+    method.begin(samples(drawn.weak.numpy()))
+    trained_on(method, drawn, 4)
+    assert method.noise == 0.0
+
+
+def test_sequences_and_families_have_no_noise_to_estimate() -> None:
+    sigma = nslimb.sigma.addition(1)
+    method = make_method("recipe", sigma, estimated_ratios=[0.1] * 10)
+    weak = sigma.apply(np.zeros((4, 2), dtype=np.int64))
+    method.begin(samples(weak))
+    assert method.likelihoods is None
+    assert method.noise == 0.0
+
+
+def test_pseudolabels_cannot_tell_their_noise() -> None:
+    with pytest.raises(InvalidInput, match="noise"):
+        make_method("ilp-alg1", SIGMA, noise="auto")
+
+
+def test_the_recipe_weighs_late() -> None:
+    drawn = batch()
+    recipe = make_method("recipe", SIGMA, noise=0.0, gamma_after=2, estimated_ratios=RATIOS)
+    plain, balanced = make_method("sl", SIGMA), make_method("sl-balanced", SIGMA)
+    for method in (recipe, plain, balanced):
+        method.begin(samples(drawn.weak.numpy()))
+    torch.testing.assert_close(recipe.loss(drawn), plain.loss(drawn))
+    trained_on(recipe, drawn, 2)
+    torch.testing.assert_close(recipe.loss(drawn), balanced.loss(drawn))
+
+
+def test_a_handful_of_wrong_labels_makes_no_class_for_the_recipe() -> None:
+    weak = np.array([3] * 995 + [0] * 5)  # four zeros in 1,000 pairs would make zeros 7 % of all labels
+    trusting, wary = (make_method("recipe", SIGMA, noise=noise) for noise in (0.0, "auto"))
+    for method in (trusting, wary):
+        method.begin(samples(weak))
+    assert wary.ratios[0] < trusting.ratios[0]
 
 
 RATIOS = [0.1, 0.2, 0.3, 0.4]
@@ -167,7 +220,8 @@ def test_ratios_are_estimated_where_none_are_given() -> None:
         with pytest.raises(InvalidInput, match="estimated_ratios: expected ratios, or training samples"):
             _ = method.ratios
         method.begin(samples(weak))
-        expected = nslimb.estimate_marginal(weak, SIGMA, regularise="entropy").ratios
+        suspected = 0.02 if name == "recipe" else 0.0
+        expected = nslimb.estimate_marginal(weak, SIGMA, regularise="entropy", noise=suspected).ratios
         torch.testing.assert_close(method.ratios, expected)
 
 

@@ -15,7 +15,6 @@ from nslimb import Sigma, estimate_marginal
 from nslimb.marginals import bootstrap_marginal
 from nslimb.marginals.information import directions, flat_directions
 from nslimb.marginals.likelihood import WeakLikelihood
-from nslimb.marginals.newton import second_order
 
 # (0, 0) has no weak label.
 PARTIAL = Sigma.from_function(lambda y: None if y == (0, 0) else sum(y), num_classes=2, arity=2)
@@ -54,7 +53,7 @@ def test_value_slopes_and_curvature_against_listing(data: st.DataObject) -> None
     ratios /= ratios.sum()
     total = counts.sum()
     assert likelihood.value(ratios) == pytest.approx(brute.log_likelihood(ratios[0], counts) / total, abs=1e-12)
-    _, slopes, derivative = second_order(likelihood, ratios[None], likelihood.shares[None])
+    _, slopes, derivative = likelihood.second_order(ratios[None], likelihood.shares[None])
     live = likelihood.possible[0]
     # Along ratios (1 + t x) that keep their sum, the likelihood has slope N x and curvature x (K - diag N) x.
     for _ in range(3):

@@ -1,6 +1,7 @@
 # The configuration, checked before any job starts; paths, targets and recipes for the rules.
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 from nslimb.errors import NslimbError
@@ -10,6 +11,7 @@ from nslimb.experiment.checks import check_sources
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
+from nslimb.experiment.finished import MARK, is_settled
 from nslimb.experiment.folder import claim_results, hold_results, redate_results
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
@@ -84,6 +86,31 @@ def source_recipe(wildcards):
         if grid.source_name(CONFIG, name) == wildcards.source
     ]
     return recipes.source_recipe(CONFIG, users[0])
+
+
+@lru_cache(maxsize=None)
+def settled(cell, method):
+    """Whether a run was restored and nothing makes it again."""
+    return is_settled(CONFIG, cell, method)
+
+
+def unless_settled(inputs):
+    """The inputs of a run as a function of its wildcards; none where it is settled."""
+    return lambda w: (
+        [] if settled(grid.Cell.from_wildcards(w), w.method) else inputs(w)
+    )
+
+
+def of_run(path):
+    """A file of a run or of its cell, as an input."""
+    return unless_settled(lambda w: path.format(**dict(w.items())))
+
+
+def restored_mark(wildcards):
+    """The mark of a run that was restored and is to be made again: it is newer than what was restored."""
+    cell = grid.Cell.from_wildcards(wildcards)
+    marks = files_of([(cell, wildcards.method)], MARK)
+    return [mark for mark in marks if Path(mark).exists()]
 
 
 def start_model(wildcards):

@@ -4,10 +4,11 @@
 rule train:
     """Train one method on one cell; an interrupted job resumes from its checkpoint."""
     input:
-        samples=f"{CELL}/{names.SAMPLES}",
-        gold=f"{CELL}/{names.GOLD}",
-        marginals=f"{CELL}/{names.MARGINALS}",
-        start=start_model,
+        samples=of_run(f"{CELL}/{names.SAMPLES}"),
+        gold=of_run(f"{CELL}/{names.GOLD}"),
+        marginals=of_run(f"{CELL}/{names.MARGINALS}"),
+        start=unless_settled(start_model),
+        restored=unless_settled(restored_mark),
     output:
         model=f"{RUN}/{names.MODEL}",
         history=f"{RUN}/{names.HISTORY}",
@@ -34,10 +35,11 @@ rule train:
 rule adjust:
     """Metrics of a trained model before and after LA and CAROT, chosen on the weak validation samples."""
     input:
-        samples=f"{CELL}/{names.SAMPLES}",
-        gold=f"{CELL}/{names.GOLD}",
-        marginals=f"{CELL}/{names.MARGINALS}",
-        model=f"{RUN}/{names.MODEL}",
+        samples=of_run(f"{CELL}/{names.SAMPLES}"),
+        gold=of_run(f"{CELL}/{names.GOLD}"),
+        marginals=of_run(f"{CELL}/{names.MARGINALS}"),
+        model=of_run(f"{RUN}/{names.MODEL}"),
+        restored=unless_settled(restored_mark),
     output:
         metrics=f"{RUN}/{names.METRICS}",
     log:

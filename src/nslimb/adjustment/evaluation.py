@@ -13,14 +13,14 @@ from nslimb.adjustment.base import ADJUSTMENTS, Adjustment, as_adjustment
 from nslimb.adjustment.inputs import check_instance_scores
 from nslimb.adjustment.selection import PAPER_BATCH, Criterion, Rule, adjust, check_rule, select
 from nslimb.arrays import IntArray
-from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_ratios, check_weak
+from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.metrics.measure import measure
 from nslimb.metrics.registry import Metric
 from nslimb.sigma.component import Sigma
 
 _PAPER_TEST_BATCH = 128
-_RESERVED = ("chosen", "setting", "validation_weak_accuracy", "unadjusted_accuracy")
+_RESERVED = ("chosen", "setting", "validation_weak_accuracy", "unadjusted_accuracy", "test_weak_accuracy")
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,8 @@ def evaluate_adjustments(
     adjustments on ``test_tuples``, scores [u, M, c] and labels [u, M]. ``unadjusted_accuracy`` is then the accuracy of
     these images before adjustment.
 
+    There may be no validation samples where there are no adjustments whose settings they would choose.
+
     ``adjustments`` are all registered ones if not given. Each entry has the standard metrics, further ``metrics``
     under their names, ``chosen`` (the adjustment's name or "none"), ``setting`` and ``validation_weak_accuracy``.
     """
@@ -77,11 +79,11 @@ def evaluate_adjustments(
     Sigma.check(sigma)
     labels = _labels("test_labels", test_labels, check_instance_scores(test_scores))
     check_log_scores(validation_scores, sigma.arity, sigma.num_classes)
-    weak = check_weak(validation_weak, len(validation_scores), len(sigma.weak_labels), validation_scores.device)
+    weak = sigma.check_weak(validation_weak, len(validation_scores), validation_scores.device)
     by_position = check_ratios(ratios, sigma.arity, sigma.num_classes).ndim == 2
     scores, gold = _adjusted_on(test_scores, labels, test_tuples, sigma, by_position)
-    right = (sigma.apply(validation_scores.argmax(dim=-1)) == weak).double().mean()
-    result = {"none": _measure(test_scores, labels, metrics, "none", {}, float(right))}
+    right = sigma.explains(validation_scores.argmax(dim=-1), weak).double().mean() if len(weak) else None
+    result = {"none": _measure(test_scores, labels, metrics, "none", {}, None if right is None else float(right))}
     for name, adjustment in tried.items():
         choice = select(
             validation_scores,
@@ -108,7 +110,7 @@ def _measure(
     metrics: Sequence[tuple[str, Metric]],
     chosen: str,
     setting: dict[str, float],
-    weak_accuracy: float,
+    weak_accuracy: float | None,
 ) -> dict[str, Any]:
     """Head, middle and tail are told by the test labels themselves, the same for every method."""
     probabilities = log_scores.double().exp().cpu().numpy()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from nslimb.adjustment.base import Adjustment, Setting, as_adjustment
 from nslimb.adjustment.batches import adjusted
-from nslimb.checks import check_count, check_float_tensor, check_log_scores, check_weak
+from nslimb.checks import check_count, check_float_tensor, check_log_scores
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -66,8 +66,9 @@ def select(
 ) -> Selection:
     """Choose the setting of an adjustment under which weak samples fare best.
 
-    ``log_scores`` [B, M, c] and ``weak`` [B] are samples with their weak labels. ``adjustment`` is "la", "carot", one's
-    own as ``path/to/file.py:Class``, or an :class:`Adjustment`; its grid is the paper's unless ``settings`` are given.
+    ``log_scores`` [B, M, c] and ``weak``, [B] or sequences [B, L], are samples with their weak labels. ``adjustment``
+    is "la", "carot", one's own as ``path/to/file.py:Class``, or an :class:`Adjustment`; its grid is the paper's unless
+    ``settings`` are given.
 
     ``rule="least-change"``: the highest ``criterion``, which is the share of samples for which sigma(argmax scores) = s
     ("accuracy") or the mean of log P(sigma(y) = s) under the adjusted scores ("likelihood"). Ties go to the setting
@@ -86,7 +87,7 @@ def select(
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     if len(log_scores) == 0:
         raise InvalidInput("log_scores", "at least one sample", "none")
-    truth = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
+    truth = sigma.check_weak(weak, len(log_scores), log_scores.device)
     check_rule(rule, criterion, "batch", batch)
     chosen = as_adjustment(adjustment)
     if rule == "paper":
@@ -161,13 +162,13 @@ def _checked(settings: Any) -> Sequence[Setting]:
 def _outcome(moved: Tensor, log_scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> _Outcome:
     """Of adjusted log-scores [K, B, M, c]."""
     predicted = moved.argmax(dim=-1)
-    right = (sigma.apply(predicted) == truth).sum(dim=1)
+    right = sigma.explains(predicted, truth).sum(dim=1)
     changed = (predicted != log_scores.argmax(dim=-1)).sum(dim=(1, 2))
     if criterion == "accuracy":
         return _Outcome(right, changed, right.double() / len(truth))
-    weak = truth.expand(len(moved), -1).flatten()
+    weak = truth.expand(len(moved), *truth.shape).flatten(0, 1)
     likelihoods = [
-        sigma.log_prob(scores.double()).gather(1, labels.unsqueeze(1)).squeeze(1)
+        sigma.log_likelihood(scores.double(), labels)
         for scores, labels in zip(moved.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
     ]
     each = torch.cat(likelihoods).clamp_min(_LOWEST).view(len(moved), -1)

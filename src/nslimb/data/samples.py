@@ -37,9 +37,9 @@ class Samples:
     """What a learner may see: indices into the source's images, and weak labels."""
 
     train: IntArray  # [m, M]
-    train_weak: IntArray  # [m]
-    validation: IntArray  # [v, M]
-    validation_weak: IntArray  # [v]
+    train_weak: IntArray  # [m], or sequences [m, L]
+    validation: IntArray  # [v, M], none where every image is used once
+    validation_weak: IntArray  # [v], or [v, L]
     test: IntArray  # [t], single images
     test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
 
@@ -120,6 +120,7 @@ def draw_samples(
     order: Sequence[int | str] | None = None,
     validation: int = 256,
     validation_from: str = "held-out",
+    noise: float = 0.0,
 ) -> tuple[Samples, Gold]:
     """``number`` tuples drawn with replacement from long-tailed training images, and ``validation`` for choosing.
 
@@ -131,6 +132,9 @@ def draw_samples(
     ``validation_from="held-out"`` adds validation tuples of images that no training tuple uses: a tenth of the
     training images of each class is held out for them. ``"split"`` splits them off the ``number`` tuples, as the paper
     has it, so that ``number - validation`` are left for training.
+
+    With ``noise`` e, each weak label, of training and of validation, is with probability e replaced by another one,
+    drawn uniformly.
     """
     check_classes(source.name, source.class_names, Sigma.check(sigma).class_names)
     check_count("number", number)
@@ -138,6 +142,8 @@ def draw_samples(
     check_count("validation", validation)
     if validation_from not in VALIDATION_FROM:
         raise InvalidInput("validation_from", f"one of {', '.join(VALIDATION_FROM)}", repr(validation_from))
+    if not 0 <= noise < 1:
+        raise InvalidInput("noise", "a share from 0 to below 1", noise)
     pools = _pools(source, seed, rho, reverse, order)
     draw = partial(_draw, source.labels, sigma, seed)
     if validation_from == "split":
@@ -150,9 +156,9 @@ def draw_samples(
     tuples = draw("test", pools["test"], -(-len(pools["test"]) // sigma.arity))
     samples = Samples(
         train=train,
-        train_weak=sigma.apply(source.labels[train]),
+        train_weak=_observe(source.labels[train], sigma, noise, numpy_generator(seed, "noise", "train")),
         validation=validate,
-        validation_weak=sigma.apply(source.labels[validate]),
+        validation_weak=_observe(source.labels[validate], sigma, noise, numpy_generator(seed, "noise", "validation")),
         test=pools["test"],
         test_tuples=tuples,
     )
@@ -163,6 +169,18 @@ def draw_samples(
         test_tuples=source.labels[tuples],
     )
     return samples, gold
+
+
+def _observe(labels: IntArray, sigma: Sigma, noise: float, rng: np.random.Generator) -> IntArray:
+    """The weak labels of label vectors [m, M], a share ``noise`` of them wrong."""
+    weak: IntArray = sigma.apply(labels)
+    if noise == 0:
+        return weak
+    number = len(sigma.weak_labels)
+    if number == 1:
+        raise InvalidInput("noise", "0 where there is one weak label only", noise)
+    wrong = rng.random(len(weak)) < noise
+    return np.where(wrong, (weak + rng.integers(1, number, size=len(weak))) % number, weak)
 
 
 def _pools(

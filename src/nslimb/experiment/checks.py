@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from nslimb.data.once import ONCE
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.variants import OF_A_BENCHMARK, Variant, checked_settings
@@ -29,6 +30,8 @@ def check_config(config: Config) -> None:
         _at(f"benchmarks.{name}.network", NETWORKS.get, block.network, config.base)
         for variant in block.methods:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
+        if block.samples == ONCE:
+            _at(f"benchmarks.{name}", _check_once, config, block)
     _check_lists(config)
 
 
@@ -94,6 +97,15 @@ def _check_source(config: Config, block: BenchmarkBlock) -> None:
             "images and labels"
         )
         raise InvalidInput("source", expected, f"{block.source!r}, and {path} does not exist")
+
+
+def _check_once(config: Config, block: BenchmarkBlock) -> None:
+    """Where every image is used once, none is left for validation, and the tail is that of the images."""
+    if config.adjustments:
+        expected = "none ([]) with samples: once, which leaves no validation samples to choose their settings by"
+        raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
+    if any(float(rho) != 0 for rho in block.rho):
+        raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

@@ -48,12 +48,17 @@ def _adjustments(config: Config, run: GridRun) -> list[dict[str, Any]]:
             **_keys(config, run),
             "adjustment": adjustment,
             **{key: 100 * found[key] for key in ("accuracy", "macro_recall", "worst_class")},
-            "weak_accuracy": 100 * found["validation_weak_accuracy"],
+            "weak_accuracy": _per_cent(found["validation_weak_accuracy"]),
             "ceiling": None if ceiling is None else 100 * ceiling.identifiable,
             "seconds": seconds,
         }
         for adjustment, found in run.done.adjustments.items()
     ]
+
+
+def _per_cent(share: float | None) -> float | None:
+    """Of a share that there may not be."""
+    return None if share is None else 100 * share
 
 
 def _classes(config: Config, run: GridRun) -> list[dict[str, Any]]:
@@ -63,7 +68,7 @@ def _classes(config: Config, run: GridRun) -> list[dict[str, Any]]:
         {
             **_keys(config, run),
             "class": label,
-            "accuracy": None if accuracy is None else 100 * accuracy,
+            "accuracy": _per_cent(accuracy),
             "lost": int(label in lost),
         }
         for label, accuracy in enumerate(found)
@@ -90,7 +95,7 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
             **_keys(config, run),
             "epoch": row.epoch,
             "loss": row.loss,
-            "validation_weak_accuracy": 100 * row.validation_weak_accuracy,
+            "validation_weak_accuracy": _per_cent(row.validation_weak_accuracy),
             "accuracy": 100 * row.test_accuracy,
         }
         for row in run.epochs or ()

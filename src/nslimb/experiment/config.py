@@ -36,10 +36,11 @@ class BenchmarkBlock(Block):
     classes: int | Names | None = None
     source: str
     network: str
-    samples: int = Field(ge=1)
+    samples: Annotated[int, Field(ge=1)] | Literal["once"]
     M: Texts = Field(min_length=1)
     rho: Texts = ("0",)
     tail: str | tuple[int | str, ...] | None = None
+    noise: float = Field(default=0.0, ge=0, lt=1)
     methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
     seeds: Texts | None = None
     training: dict[str, Any] = Field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from nslimb.data.once import ONCE
 from nslimb.experiment.cells import block_of, variant_of
 from nslimb.experiment.config import Config
 from nslimb.learning.methods import method_class
@@ -33,6 +34,7 @@ COSTS = {
 }
 _UNKNOWN = COSTS["resnet-narrow"]  # a network of the user's own
 _TEST_IMAGES = 10_000  # at most, each epoch
+_TRAINING_IMAGES = 60_000  # at most, where every image is used once
 _GPU_SPEEDUP = 30  # of the network, against one core: assumed, not measured
 _GPU_MB = 2500  # the CUDA libraries, in the host's memory: assumed, not measured
 _MEMORY_MARGIN = 1.6
@@ -54,7 +56,7 @@ def training_seconds(config: Config, benchmark: str, arity: str, method: str, gp
     made, training = method_class(variant.method, config.base), config.training_of(benchmark, variant)
     cost = COSTS.get(block.network, _UNKNOWN)
     epochs = training.epochs + config.method_settings(benchmark, variant).get("pre_epochs", 0)
-    labels = block.samples * int(arity)
+    labels = _TRAINING_IMAGES if block.samples == ONCE else block.samples * int(arity)
     in_network = labels * cost.training + _evaluated(config, arity) * cost.evaluation
     in_program = labels * made.milliseconds_per_label
     return epochs * in_network / (_GPU_SPEEDUP if gpu else 1) / 1000, epochs * in_program / 1000

@@ -15,9 +15,7 @@ from nslimb.errors import DataError
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
-from nslimb.experiment.jobs.recipe import digest_of
-from nslimb.experiment.recipes import adjust_recipe
-from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.finished import finished_metrics
 from nslimb.experiment.runs.metrics import Metrics
 from nslimb.learning.history import Epoch, read_history
 from nslimb.learning.methods import method_class
@@ -93,8 +91,8 @@ def printed_adjustments(config: Config) -> dict[str, str]:
 def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> list[GridRun]:
     """For each run its metrics and history; None for what is missing, an error for what is broken.
 
-    Metrics of other settings, or of other code unless ``any_code``, which a failed run may have left in place, count as
-    missing.
+    Metrics of other settings, or of other code unless ``any_code`` or restored, which a failed run may have left in
+    place, count as missing.
     """
     order = list(dict.fromkeys(method for _, method in runs(config)))
     return [_open(config, cell, method, order.index(method), any_code) for cell, method in chosen]
@@ -102,7 +100,7 @@ def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> 
 
 def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -> GridRun:
     folder = config.results / run_path(cell, method)
-    metrics = _metrics(config, cell, method, folder / names.METRICS, any_code)
+    metrics = finished_metrics(config, cell, method, any_code=any_code)
     history = folder / names.HISTORY
     variant = variant_of(config, cell.benchmark, method)
     benchmark = config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base)
@@ -123,13 +121,3 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         metrics=metrics,
         epochs=read_history(history) if metrics is not None and history.exists() else None,
     )
-
-
-def _metrics(config: Config, cell: Cell, method: str, path: Path, any_code: bool) -> Metrics | None:
-    if not path.exists():
-        return None
-    found = read_schema(path, Metrics)
-    recipe = adjust_recipe(config, cell, method)
-    code = recipe.pop("code")
-    fresh = found.settings == digest_of(recipe) and (any_code or found.code == code)
-    return found if fresh else None

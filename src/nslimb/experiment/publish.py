@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from nslimb.errors import BrokenFile
-from nslimb.experiment import names, paths, places, tables
+from nslimb.experiment import names, paths, places, sums, tables
 from nslimb.experiment.cells import table_names, table_runs, tables_of, timing_path, timings
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather, printed_adjustments
@@ -18,7 +18,7 @@ from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
 REFERENCE, RUNTIMES = places.REFERENCE / "tables.csv", places.REFERENCE / "runtimes.csv"
-MEMORY = places.REFERENCE / "memory.csv"
+MEMORY, SUMS = places.REFERENCE / "memory.csv", places.REFERENCE / "addition.csv"
 
 # What a reader of a table must know of its protocol.
 _PROTOCOLS = {
@@ -41,6 +41,11 @@ def write_table(config: Config, name: str) -> None:
     missing = sum(run.metrics is None for run in runs)
     gap = f", {missing} of {len(runs)} runs missing" if missing else ""
     caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}{_PROTOCOLS[config.protocol]}"
+    if block.problem(entry).sigma == "addition":
+        frame = sums.with_sums(frame, runs)
+        caption = f"{name}: {sums.CAPTION}, {how}{gap}"
+        _write(config, name, frame, sums.laid_out(frame, sums.read_published(SUMS)), caption)
+        return
     oracles = {run.printed for run in runs if run.oracle}
     _write(config, name, frame, tables.laid_out(frame, oracles), caption, verdict(runs))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nslimb.data.catalogue import SOURCES, source_digest
+from nslimb.data.once import ONCE
 from nslimb.data.pixels import default_augment
 from nslimb.experiment import places
 from nslimb.experiment.benchmarks import BENCHMARKS
@@ -35,10 +36,10 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
     return {
         **_problem(config, cell.benchmark, cell.M),
         "samples": block.samples,
-        "validation": config.validation,
-        "validation_from": "split" if config.protocol == "paper" else "held-out",
+        **_validation(config, cell.benchmark),
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
+        **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
@@ -72,11 +73,16 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
     }
 
 
-def adjust_recipe(config: Config, cell: Cell, method: str) -> Recipe:
-    """For the metrics of a trained model, before and after adjustment; with the settings of all steps before it."""
+def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None = None) -> Recipe:
+    """For the metrics of a trained model, before and after adjustment; with the settings of all steps before it.
+
+    ``source`` stands for the configuration's own, where that does not say which images it means.
+    """
     train = train_recipe(config, cell, method)
     code = {"adjust": _code("adjust", _adjust_files(config, cell, method)), "train": train.pop("code")}
     before = {"samples": samples_recipe(config, cell), "marginals": marginals_recipe(config, cell)}
+    if source is not None:
+        train["source"] = before["samples"]["source"] = source
     for step, recipe in before.items():
         code[step] = recipe.pop("code")
     return {
@@ -94,6 +100,13 @@ def _training(config: Config, benchmark: str, variant: Variant) -> Recipe:
     """How a variant is trained, with the augmentation that goes with its source where none is asked for."""
     chosen = config.training_of(benchmark, variant).learned()
     return {**chosen, "augment": chosen["augment"] or default_augment(block_of(config, benchmark).source)}
+
+
+def _validation(config: Config, benchmark: str) -> Recipe:
+    """How many samples choose settings, and where they come from: there are none where every image is used once."""
+    if block_of(config, benchmark).samples == ONCE:
+        return {"validation": 0, "validation_from": "none"}
+    return {"validation": config.validation, "validation_from": "split" if config.protocol == "paper" else "held-out"}
 
 
 def _choice(config: Config, cell: Cell) -> Recipe:

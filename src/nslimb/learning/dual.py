@@ -38,7 +38,7 @@ def weigh(sigma: Sigma, scores: Tensor, weak: Tensor) -> tuple[Tensor, Tensor]:
     """log Z of each sample's pre-image, [B], and its derivative, the posterior of the labels, [B, M, c]: one pass."""
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()
-        log_z = sigma.log_prob(leaf).gather(1, weak.unsqueeze(1)).squeeze(1)
+        log_z = sigma.log_likelihood(leaf, weak)
         (posterior,) = torch.autograd.grad(log_z.sum(), leaf)
     return log_z.detach(), posterior
 
@@ -71,7 +71,7 @@ class Dual:
     """D for one batch; ``live`` are the labels with a finite potential, the others keep theirs."""
 
     scores: Tensor  # float64 [n, M, c]
-    weak: Tensor  # int64 [n]
+    weak: Tensor  # int64 [n], or sequences [n, L]
     sigma: Sigma
     log_counts: Tensor  # log(T r), [R, c]
     live: Tensor  # bool [R, c]

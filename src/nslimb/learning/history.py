@@ -23,8 +23,8 @@ class Epoch:
     phase: str  # "pre-estimation" or "training"
     loss: float
     train_weak_accuracy: float
-    validation_weak_accuracy: float
-    validation_log_likelihood: float  # mean over the validation samples
+    validation_weak_accuracy: float | None  # None where there are no validation samples
+    validation_log_likelihood: float | None  # mean over the validation samples
     test_accuracy: float | None = None
     test_class_accuracy: list[float] | None = None
     ratios: list[Any] | None = None  # the label ratios in use, [c] or [M, c]

@@ -240,12 +240,12 @@ def _look(
     normalisation: str,
 ) -> dict[str, Any]:
     """Weak accuracy and log-likelihood on the validation samples, and accuracy on the test images for the record."""
-    scores = predict(network, method, pixels, samples.validation, normalisation)
-    weak = torch.as_tensor(samples.validation_weak, device=scores.device)
-    looked: dict[str, Any] = {
-        "validation_weak_accuracy": float(sigma.explains(scores.argmax(-1), weak).double().mean()),
-        "validation_log_likelihood": float(sigma.log_likelihood(scores, weak).mean()),
-    }
+    looked: dict[str, Any] = {"validation_weak_accuracy": None, "validation_log_likelihood": None}
+    if len(samples.validation):
+        scores = predict(network, method, pixels, samples.validation, normalisation)
+        weak = torch.as_tensor(samples.validation_weak, device=scores.device)
+        looked["validation_weak_accuracy"] = float(sigma.explains(scores.argmax(-1), weak).double().mean())
+        looked["validation_log_likelihood"] = float(sigma.log_likelihood(scores, weak).mean())
     if test is not None:
         predicted = predict(network, method, pixels, test.indices, normalisation).argmax(-1).cpu().numpy()
         matrix = confusion_matrix(test.labels, predicted, sigma.num_classes)

@@ -1,50 +1,59 @@
-"""How many weak labels are wrong, told by held-out weak samples."""
+"""How many weak labels are wrong, told by how well the others are explained."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from nslimb.errors import InvalidInput
-from nslimb.sigma.component import Sigma
 
-# A network is surer than it should be. Cooled down by one of these, its mistakes look less like wrong labels.
-_TEMPERATURES = (1.0, 1.5, 2.0, 3.0, 4.0)
-_STEPS = 50
+_STEPS = 200
 _MOST = 0.5
 
 
+class NoiseRate(NamedTuple):
+    """A share of wrong weak labels, and by how many nats it explains all of them better than none does."""
+
+    rate: float
+    gain: float
+
+
 @torch.no_grad()
-def estimate_noise(log_scores: Tensor, weak: Any, sigma: Sigma) -> float:
-    """The share e of weak labels that were redrawn uniformly, by maximum likelihood over e and a temperature T.
+def estimate_noise(log_likelihoods: Tensor, num_weak: int) -> NoiseRate:
+    """The share e of weak labels that were redrawn uniformly, by maximum likelihood.
 
-    With P_T(s) the probability of the weak label s under the scores [B, M, c] at temperature T, and S weak labels,
+    With P_l the probability that a classifier gives to the weak label of sample l, and S weak labels in all,
 
-        max over e and T of  sum_b log((1 - e) P_T(s_b) + e / S).
+        max over e in [0, 1/2] of  sum_l log((1 - e) P_l + e / S).
 
-    The samples must be held out: on those that a network was trained on it has learned the wrong labels too. The
-    steps of expectation and maximisation over e go for all T at once, from e = 0.1 on; the result is at most 0.5.
+    A classifier that is learning tells best on the samples as they come, before it learns them by heart.
 
-    >>> sigma = Sigma.from_function(max, num_classes=4, arity=2)
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> labels = torch.randint(4, (2000, 2), generator=generator)
-    >>> weak = sigma.apply(labels)
-    >>> weak[:100] = torch.randint(4, (100,), generator=generator)  # 5 % redrawn
-    >>> scores = (8 * torch.nn.functional.one_hot(labels, 4).double()).log_softmax(-1)
-    >>> round(estimate_noise(scores, weak, sigma), 2)
-    0.05
+    Parameters
+    ----------
+    log_likelihoods
+        log P_l, [m].
+    num_weak
+        S.
+
+    Returns
+    -------
+    NoiseRate
+        ``rate`` e, and ``gain``, its log-likelihood less that of e = 0.
+
+    Examples
+    --------
+    >>> sure, wrong = torch.full((95,), 0.99), torch.full((5,), 1e-9)
+    >>> found = estimate_noise(torch.cat([sure, wrong]).log(), num_weak=10)
+    >>> round(found.rate, 3), round(found.gain)
+    (0.056, 73)
     """
-    if len(log_scores) == 0:
-        raise InvalidInput("log_scores", "at least one held-out sample", "none")
-    number = len(sigma.weak_labels)
-    observed = torch.stack(
-        [sigma.log_likelihood((log_scores.double() / t).log_softmax(-1), weak) for t in _TEMPERATURES]
-    ).exp()
-    share = torch.full((len(_TEMPERATURES), 1), 0.1, dtype=torch.float64, device=observed.device)
-    for _ in range(_STEPS):
-        mixed = (1 - share) * observed + share / number
-        share = (share / number / mixed).mean(dim=1, keepdim=True).clamp(max=_MOST)
-    value = ((1 - share) * observed + share / number).log().mean(dim=1)
-    return float(share[value.argmax()])
+    if log_likelihoods.dim() != 1 or len(log_likelihoods) == 0:
+        raise InvalidInput("log_likelihoods", "one number for each sample, [m]", list(log_likelihoods.shape))
+    chance, uniform = log_likelihoods.double().exp(), 1 / num_weak
+    rate = torch.full((), 0.1, dtype=torch.float64, device=chance.device)
+    for _ in range(_STEPS):  # expectation and maximisation
+        rate = (rate * uniform / ((1 - rate) * chance + rate * uniform)).mean().clamp(max=_MOST)
+    gain = (((1 - rate) * chance + rate * uniform).log() - log_likelihoods.double()).sum()
+    return NoiseRate(float(rate), float(gain))

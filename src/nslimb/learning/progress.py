@@ -9,7 +9,7 @@ from nslimb.learning.history import Epoch
 
 
 class EpochLog:
-    """Shows epochs, loss, weak accuracy and the time left."""
+    """Shows epochs, loss, weak accuracy (on validation samples, where there are any) and the time left."""
 
     def __init__(self, description: str, total: int, done: int = 0) -> None:
         self.console = Console(stderr=True)
@@ -41,7 +41,8 @@ class EpochLog:
 
     def epoch(self, row: Epoch) -> None:
         """Report a finished epoch."""
-        figures = f"loss {row.loss:.4f}, weak accuracy {row.validation_weak_accuracy:.1%}"
+        held_out = row.validation_weak_accuracy
+        figures = f"loss {row.loss:.4f}, weak accuracy {row.train_weak_accuracy if held_out is None else held_out:.1%}"
         if self.bar is not None:
             self.bar.update(self.task, completed=row.epoch, figures=figures)
         else:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nslimb.arrays import FloatArray
-from nslimb.checks import check_count, check_log_scores, check_ratios, check_weak
+from nslimb.checks import check_count, check_log_scores, check_ratios
 from nslimb.errors import InvalidInput, SolverFailed
 from nslimb.learning.generation import FEASIBLE, MAX_COST, Batch, BatchProgram
 from nslimb.learning.programs import Encoding
@@ -69,7 +69,7 @@ def pseudolabels(
     """
     Sigma.check(sigma)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    indices = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
+    observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     _check_choices(epsilon, encoding, slack, max_epsilon, penalty, time_limit)
     if proofs is not None:
         check_count("proofs", proofs)
@@ -79,7 +79,7 @@ def pseudolabels(
     given = log_scores.detach().double().clamp_min(-MAX_COST)
     scores = (given - given.amax(dim=-1, keepdim=True)).clamp_min(-MAX_COST)
     target = len(scores) * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
-    batch = Batch(scores, indices, sigma, target, encoding, proofs, integer, time_limit)
+    batch = Batch(scores, observed, sigma, target, encoding, proofs, integer, time_limit)
     limit = min(math.inf if max_epsilon is None else max_epsilon, float(len(scores)))
     elastic = slack == "elastic"
     if proofs == 1:

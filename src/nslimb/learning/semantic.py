@@ -59,18 +59,18 @@ def semantic_loss(
         check_normalised(log_scores)
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
-        return _with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
+        return with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
     num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
     indices = sigma.check_weak(weak, len(log_probs), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
-        return _with_noise(observed, noise, num_weak) if noise else observed
+        return with_noise(observed, noise, num_weak) if noise else observed
     others = -log_complement(log_probs).scatter(1, indices, 0.0)
     return (observed + others.sum(dim=1)) / num_weak
 
 
-def _with_noise(observed: Tensor, noise: float, number: int) -> Tensor:
+def with_noise(observed: Tensor, noise: float, number: int) -> Tensor:
     """-log((1 - e) P + e / S) from -log P."""
     wrong = torch.full_like(observed, math.log(noise / number))
     return -torch.logaddexp(math.log1p(-noise) - observed, wrong)

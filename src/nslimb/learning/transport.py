@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nslimb.adjustment.inputs import check_positive
-from nslimb.checks import check_log_scores, check_ratios, check_weak
+from nslimb.checks import check_log_scores, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.learning.dual import Dual, State, climb, weigh
 from nslimb.sigma.component import Sigma
@@ -44,7 +44,8 @@ def soft_pseudolabels(
 ) -> SoftPseudoLabels:
     """Distributions q_l over the pre-image of each weak label, close to the scores and together to the label ratios.
 
-    For log-scores log P [B, M, c] and weak labels [B], with Q_i[l] the marginals of q_l, they minimise
+    For log-scores log P [B, M, c] and weak labels, [B] or sequences [B, L], with Q_i[l] the marginals of q_l, they
+    minimise
 
         sum_l (<-log P, Q>_l - eta H(q_l))  +  tau sum_i KL(sum_l Q_i[l] || B r_i),
 
@@ -66,7 +67,7 @@ def soft_pseudolabels(
     """
     Sigma.check(sigma)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    indices = check_weak(weak, len(log_scores), len(sigma.weak_labels), log_scores.device)
+    observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
     etas, taus = _settings(eta, tau, log_scores.device)
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
@@ -81,7 +82,7 @@ def soft_pseudolabels(
         given = torch.full_like(given, 1 / sigma.num_classes)
     rows = given.expand(1 if pooled else sigma.arity, -1).to(log_scores.device)
     with torch.inference_mode(False), torch.no_grad():
-        dual, start = _dual(log_scores.double().clamp_min(_LOWEST), indices.clone(), sigma, rows)
+        dual, start = _dual(log_scores.double().clamp_min(_LOWEST), observed.clone(), sigma, rows)
         state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
         objective, potentials = _objective(dual, state, taus), _potentials(dual, state, taus)
     return SoftPseudoLabels(

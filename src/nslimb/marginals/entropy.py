@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from nslimb.arrays import FloatArray
 from nslimb.marginals.likelihood import WeakLikelihood
-from nslimb.marginals.newton import second_order
 
 # The barrier mu bounds how much entropy, in nats, the result is short of the largest.
 _LAST_BARRIER = 1e-9
@@ -61,7 +60,7 @@ def most_even(likelihood: WeakLikelihood, peak: FloatArray, level: float) -> Mos
     iterations, converged = 0, False
     while iterations < _MAX_ITERATIONS:
         iterations += 1
-        model = _Model(region, ratios, multiplier)
+        model = _Model(region, ratios, multiplier, iterations)
         change, gain = model.step(mu)
         if gain < mu:
             converged = mu <= _LAST_BARRIER
@@ -100,10 +99,10 @@ class _Model:
     conditions of an optimum, linearised: grad H + multiplier grad slack = 0 and multiplier * slack = mu.
     """
 
-    def __init__(self, region: _Region, ratios: FloatArray, multiplier: float) -> None:
+    def __init__(self, region: _Region, ratios: FloatArray, multiplier: float, steps: int) -> None:
         likelihood, possible = region.likelihood, region.likelihood.possible
         samples = likelihood.samples
-        values, slopes, derivative = second_order(likelihood, ratios[None], likelihood.shares[None])
+        values, slopes, derivative = likelihood.second_order(ratios[None], likelihood.shares[None], steps)
         self.slack = region.level - samples * (region.top - float(values[0]))
         inside = ratios[possible]
         self.root = np.sqrt(inside)

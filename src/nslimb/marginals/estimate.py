@@ -15,6 +15,7 @@ from nslimb.marginals.adam import AdamOptions, adam_steps
 from nslimb.marginals.entropy import level_of, most_even
 from nslimb.marginals.information import directions, flat_directions
 from nslimb.marginals.likelihood import WeakLikelihood
+from nslimb.marginals.sequences import likelihood_of
 from nslimb.marginals.starts import best_start
 from nslimb.sigma.component import Sigma
 
@@ -56,7 +57,8 @@ def estimate_marginal(
 
     ``weak`` holds weak labels as indices [m] or, with ``counts=True``, how often each occurred [S]. ``groups`` gives
     each position's group (``[0, 1, 0]`` for HWF-3: digits and operators apart); each group has ratios of its own, over
-    the labels that sigma accepts there.
+    the labels that sigma accepts there. Where weak labels are sequences, ``weak`` is [m, L], and the curvature that
+    Newton's method steps by comes from the outer products of the samples' scores, as do the directions left open.
 
     ``solver="newton"`` follows the maximisers of l(r) + mu sum_y log r_y as mu falls to 1e-11. Among ratios of equal
     likelihood it so ends at the one closest to uniform, in the sense of KL(uniform || r). ``solver="adam"`` is the
@@ -78,7 +80,7 @@ def estimate_marginal(
     >>> estimate_marginal([10, 30, 60], sigma, counts=True, regularise="entropy").ratios  # uniform: [11, 33, 56]
     tensor([0.3333, 0.3333, 0.3333], dtype=torch.float64)
     """
-    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts, noise)
+    likelihood = likelihood_of(weak, Sigma.check(sigma), groups, counts, noise)
     if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
     check_regularise(regularise)

@@ -12,14 +12,14 @@ def flat_directions(likelihood: WeakLikelihood, ratios: FloatArray) -> FloatArra
     """Orthonormal directions [d, G, c] of the simplex along which the standard error is at least 1.
 
     The expected information is samples * sum_j (dP_j)(dP_j)^T / P_j, restricted to changes that keep every group's
-    sum; where the Jacobian of P loses rank it is 0 along some direction, for any number of samples.
+    sum; where the Jacobian of P loses rank it is 0 along some direction, for any number of samples. Where weak labels
+    are sequences, the samples' own scores stand for the expectation.
     """
     floor = np.where(likelihood.possible, np.maximum(ratios, 1e-12), 0.0)
-    log_probs, slopes = likelihood.log_probs_and_slopes(floor)
-    slopes = np.divide(slopes, floor, out=np.zeros_like(slopes), where=floor > 0)
-    weighted = slopes * np.exp(log_probs / 2)[:, None, None]
+    rows = likelihood.information_rows(floor)
+    rows = np.divide(rows, floor, out=np.zeros_like(rows), where=floor > 0)
     tangent = _tangent(likelihood)
-    _, singular, axes = np.linalg.svd(weighted.reshape(len(log_probs), -1) @ tangent)
+    _, singular, axes = np.linalg.svd(rows.reshape(len(rows), -1) @ tangent)
     information = likelihood.samples * np.pad(singular, (0, len(axes) - len(singular))) ** 2
     return np.asarray(axes[information <= 1.0] @ tangent.T).reshape(-1, *likelihood.possible.shape)
 

@@ -15,7 +15,9 @@ from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.diagram import DEAD
+
+# Relative changes of the ratios from which second derivatives are taken.
+_DIFFERENCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +40,20 @@ class WeakLikelihood:
 
     @classmethod
     def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float = 0.0) -> WeakLikelihood:
-        tally = _tally(weak, sigma, counts)
+        return cls.of_shares(_tally(weak, sigma, counts), sigma, groups, _noise(noise))
+
+    @classmethod
+    def of_shares(cls, tally: FloatArray, sigma: Sigma, groups: Any, noise: float = 0.0) -> WeakLikelihood:
+        """From how often each weak label occurred."""
         positions = _positions(groups, sigma)
         possible = np.zeros((positions.max() + 1, sigma.num_classes), dtype=bool)
         np.logical_or.at(possible, positions, sigma.accepted)
-        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, _noise(noise))
+        return cls(sigma, tally / tally.sum(), float(tally.sum()), positions, possible, noise)
 
     @cached_property
     def partial(self) -> bool:
         """Whether possible labels may make a label vector without a weak label; if not, Psi sums to 1 as it is."""
-        layers = zip(self.sigma.diagram.targets, self.possible[self.positions], strict=True)
-        return any(bool((targets[:, labels] == DEAD).any()) for targets, labels in layers)
+        return self.sigma.may_be_invalid(self.possible[self.positions])
 
     @property
     def uniform(self) -> FloatArray:
@@ -80,6 +85,37 @@ class WeakLikelihood:
         chosen = self.log_probs(scores).diagonal()
         (slopes,) = torch.autograd.grad(chosen.sum(), scores)
         return chosen.detach().numpy(), self._by_group(slopes)
+
+    def information_rows(self, ratios: FloatArray) -> FloatArray:
+        """Rows [k, G, c] whose outer products add up to a sample's expected information on log R."""
+        log_probs, slopes = self.log_probs_and_slopes(ratios)
+        return np.asarray(slopes * np.exp(log_probs / 2)[:, None, None])
+
+    def second_order(
+        self,
+        ratios: FloatArray,
+        shares: FloatArray,
+        steps: int = 0,  # noqa: ARG002
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """l(R) [n], its derivative N in log R [n, L] and the derivative K of N [n, L, L], over the L possible labels.
+
+        What a search for the maximum goes by that has taken so many ``steps``: N is exact, and K is so here.
+        """
+        return self.by_differences(ratios, shares)
+
+    def by_differences(self, ratios: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same, with K from differences of N: one pass for R and L others near it."""
+        live = np.flatnonzero(self.possible)
+        size = len(live)
+        nearby = np.repeat(ratios[:, None], size + 1, axis=1)
+        nearby.reshape(*nearby.shape[:2], -1)[:, np.arange(size), live] *= np.exp(_DIFFERENCE)
+        values, slopes = self.values_and_slopes(
+            nearby.reshape(-1, *ratios.shape[1:]), np.repeat(shares, size + 1, axis=0)
+        )
+        flat = slopes.reshape(len(ratios), size + 1, -1)[:, :, live]
+        derivative = (flat[:, :-1] - flat[:, -1:]) / _DIFFERENCE
+        symmetric = (derivative + derivative.transpose(0, 2, 1)) / 2
+        return values.reshape(-1, size + 1)[:, -1], flat[:, -1], symmetric
 
     def log_probs(self, scores: torch.Tensor) -> torch.Tensor:
         """log P_j [n, S] for the logarithms of each position's ratios [n, M, c]; differentiable."""

@@ -13,12 +13,11 @@ from nslimb.marginals.likelihood import WeakLikelihood
 
 # The barrier mu falls so low that it costs no more likelihood than this, in nats a sample and class.
 _FIRST_BARRIER, _LAST_BARRIER, _BARRIER_FACTOR = 1e-2, 1e-11, 0.03
-_DIFFERENCE = 1e-6
 _MAX_ITERATIONS = 500
 _SHORTEST_STEP = 1e-10
 _LONGEST_STEP = 20.0
 # Cells of the diagram's tables that one pass may hold.
-_CELLS = 4_000_000
+CELLS = 4_000_000
 
 
 class Stops(NamedTuple):
@@ -63,9 +62,8 @@ def climb(
 
 def rows_at_once(likelihood: WeakLikelihood) -> int:
     """How many searches share a pass without taking too much memory."""
-    diagram = likelihood.sigma.diagram
-    edges = sum(diagram.widths) * diagram.num_classes
-    return max(1, _CELLS // (edges * (int(likelihood.possible.sum()) + 1)))
+    edges = likelihood.sigma.num_states * likelihood.sigma.num_classes
+    return max(1, CELLS // (edges * (int(likelihood.possible.sum()) + 1)))
 
 
 def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, kept: FloatArray) -> Stops:
@@ -77,7 +75,7 @@ def _climb(likelihood: WeakLikelihood, shares: FloatArray, starts: FloatArray, k
     going = np.arange(len(starts))
     while len(going):
         here, mu, p = ratios[going], barrier[going], shares[going]
-        value, slopes, derivative = second_order(likelihood, here, p)
+        value, slopes, derivative = likelihood.second_order(here, p, int(iterations[going].max()))
         gradient = slopes + mu[:, None]
         basis = _keeping_sums(here, possible, kept[going])
         change = _ascent(_diagonal(gradient) - derivative, gradient, basis, mu)
@@ -144,7 +142,7 @@ def _upward(
     likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray, basis: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """The relative changes along which the likelihood curves up most, and whether it does."""
-    _, slopes, derivative = second_order(likelihood, ratios, shares)
+    _, slopes, derivative = likelihood.by_differences(ratios, shares)
     if basis.shape[2] == 0:
         return np.zeros_like(slopes), np.zeros(len(ratios), dtype=bool)
     values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ (_diagonal(slopes) - derivative) @ basis)
@@ -161,26 +159,6 @@ def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_], kept: FloatAr
     weights = np.where(group_of == groups[:, None], ratios[:, None, possible], 0.0)
     rows = np.concatenate([weights, kept], axis=1)
     return np.asarray(np.linalg.svd(rows)[2][:, rows.shape[1] :].transpose(0, 2, 1))
-
-
-def second_order(
-    likelihood: WeakLikelihood, ratios: FloatArray, shares: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """l(R) [n], its derivative N in log R [n, L] and the derivative K of N [n, L, L]; one pass for all."""
-    live = np.flatnonzero(likelihood.possible)
-    size = len(live)
-    nearby = np.repeat(ratios[:, None], size + 1, axis=1)
-    nearby.reshape(*nearby.shape[:2], -1)[:, np.arange(size), live] *= np.exp(_DIFFERENCE)
-    values, slopes = likelihood.values_and_slopes(
-        nearby.reshape(-1, *ratios.shape[1:]), np.repeat(shares, size + 1, axis=0)
-    )
-    flat = slopes.reshape(len(ratios), size + 1, -1)[:, :, live]
-    derivative = (flat[:, :-1] - flat[:, -1:]) / _DIFFERENCE
-    return (
-        values.reshape(-1, size + 1)[:, -1],
-        flat[:, -1],
-        (derivative + derivative.transpose(0, 2, 1)) / 2,
-    )
 
 
 def _ascent(curvature: FloatArray, gradient: FloatArray, basis: FloatArray, floor: FloatArray) -> FloatArray:

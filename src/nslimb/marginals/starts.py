@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from nslimb.arrays import FloatArray
@@ -47,7 +49,12 @@ def misfit(shares: FloatArray, samples: float, value: float) -> float:
 
 
 def chance(likelihood: WeakLikelihood) -> float:
-    """More misfit than chance allows where the model holds, by three deviations of a chi-squared."""
+    """More misfit than chance allows where the model holds, by three deviations of a chi-squared.
+
+    Nothing is too much for sequences, most of which occur once: there the deviance does not tell a bad fit.
+    """
+    if not likelihood.sigma.is_listed:
+        return math.inf
     size = len(likelihood.shares)
     return float(size / 2 + 3 * np.sqrt(size / 2))
 

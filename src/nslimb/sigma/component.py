@@ -65,6 +65,7 @@ class Sigma:
     [[0, 1], [1, 0], [1, 1]]
     """
 
+    is_listed = True  # whether all weak labels are listed, as those of a transducer are not
     is_family = False  # whether samples have sigmas of their own (nslimb.sigma.family)
     _weak_dims = 0  # axes of one weak label
 
@@ -336,6 +337,15 @@ class Sigma:
         """``weak`` as the int64 tensor on ``device`` that the passes take, for a batch of this size: [batch]."""
         return check_weak(weak, batch, len(self.weak_labels), device)
 
+    def check_explained(self, weak: Any, batch: int, device: torch.device) -> Tensor:
+        """The same, and each must be given by some label vector; listed weak labels always are."""
+        return self.check_weak(weak, batch, device)
+
+    def may_be_invalid(self, labels: NDArray[np.bool_]) -> bool:
+        """Whether a vector of these labels, bool [M, c], may have no weak label."""
+        layers = zip(self._diagram.positions, self._diagram.targets, strict=True)
+        return any(bool((targets[:, labels[position]] == DEAD).any()) for position, targets in layers)
+
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
         sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
@@ -425,6 +435,11 @@ class Sigma:
         check_log_scores(log_scores, self.arity, self.num_classes)
         values, _ = passes.k_best(log_scores, self._plan(log_scores.device), check_count("proofs", proofs))
         return passes.log_total(values, dim=1).t()
+
+    @property
+    def lists_weak_labels(self) -> bool:
+        """Whether a weak label is one of a list that all samples share: not a sequence, nor a member's outcome."""
+        return self.is_listed and not self.is_family
 
     @staticmethod
     def check(value: Any, families: bool = False) -> Sigma:

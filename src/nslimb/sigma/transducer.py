@@ -44,6 +44,7 @@ class Transducer(Sigma):
     (43,)
     """
 
+    is_listed = False
     _weak_dims = 1
 
     def __init__(
@@ -102,6 +103,18 @@ class Transducer(Sigma):
             expected = f"{batch} sequences of {self.length} symbols (shape [{batch}, {self.length}])"
             raise InvalidInput("weak", expected, f"shape {list(checked.shape)}")
         return checked.to(device)
+
+    def check_explained(self, weak: Any, batch: int, device: torch.device) -> Tensor:
+        """The same; a sequence that no label vector gives is refused."""
+        checked = self.check_weak(weak, batch, device)
+        any_label = torch.zeros((batch, self.arity, self.num_classes), device=device)
+        with torch.no_grad():
+            unexplained = (self.log_likelihood(any_label, checked) == float("-inf")).nonzero().flatten().tolist()
+        if unexplained:
+            (value,) = self.decode(checked[unexplained[:1]])
+            given = f"{value!r} (sample {unexplained[0]})"
+            raise InvalidInput("weak", "sequences that some label vector gives", given)
+        return checked
 
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each of the weak labels [n, L]: exact integers of any size."""

@@ -22,7 +22,7 @@ def draw(runs: list[GridRun]) -> Any:
             history = run.history
             line = {"linewidth": 1, "linestyle": run.dash, **run.look}
             above.plot(history["epoch"], history["loss"], **line)
-            below.plot(history["epoch"], 100 * history["validation_weak_accuracy"], **line)
+            below.plot(history["epoch"], 100 * history["validation_weak_accuracy"].astype(float), **line)
         above.set(title=name, yscale="log", ylabel="loss")
         below.set(xlabel="epoch", ylim=(-3, 103), ylabel="weak accuracy (%)")
     for spare in (axis for pair in pairs[len(cells) :] for axis in pair):

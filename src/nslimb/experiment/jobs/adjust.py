@@ -11,7 +11,7 @@ import torch
 
 from nslimb.adjustment.base import as_adjustment
 from nslimb.adjustment.evaluation import AdjustmentProtocol, evaluate_adjustments
-from nslimb.arrays import FloatArray, IntArray
+from nslimb.arrays import FloatArray
 from nslimb.data.samples import Gold, Samples, load_gold, load_samples
 from nslimb.data.source import ImageSource
 from nslimb.errors import TooLarge
@@ -68,13 +68,17 @@ def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
     )
 
 
-def test_tuples(run: OpenRun) -> tuple[torch.Tensor, IntArray]:
-    """Scores and labels of test images drawn as tuples, where the position tells which ratios are an image's own."""
-    return run.scores(run.samples.test_tuples), run.gold.test_tuples
+def test_scores(run: OpenRun) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores of the single test images [t, c], and of the same drawn as tuples [t', M, c]; each is computed once."""
+    single, tuples = run.samples.test, run.samples.test_tuples
+    scores = run.scores(np.concatenate([single, tuples.reshape(-1)]))
+    return scores[: len(single)], scores[len(single) :].view(*tuples.shape, -1)
 
 
 def ceiling_of(run: OpenRun) -> Ceiling | None:
-    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it."""
+    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it, or lists nothing."""
+    if not run.sigma.is_listed:
+        return None
     try:
         found = confusions(run.sigma, run.gold.ratios, weak=run.samples.train_weak)
     except TooLarge:
@@ -89,9 +93,10 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     torch.set_num_threads(host.threads)
     run = open_run(recipe, host, ready, folder)
     ratios, gold = run.ratios, run.gold
+    scores, in_tuples = test_scores(run)
     tried = [as_adjustment(entry, host.base) for entry in recipe["adjustments"]]
     adjusted = evaluate_adjustments(
-        run.scores(run.samples.test),
+        scores,
         gold.test,
         run.scores(run.samples.validation),
         run.samples.validation_weak,
@@ -100,8 +105,10 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         adjustments={made.name: made for made in tried},
         protocol=AdjustmentProtocol(**recipe["choice"], seed=recipe["seed"]),
         metrics=[(entry.rpartition(":")[2], METRICS.get(entry, host.base)) for entry in recipe["metrics"]],
-        test_tuples=test_tuples(run) if ratios.ndim == 2 else None,
+        test_tuples=(in_tuples, gold.test_tuples) if ratios.ndim == 2 else None,
     )
+    right = run.sigma.explains(in_tuples.argmax(dim=-1).numpy(), run.sigma.apply(gold.test_tuples))
+    adjusted["none"]["test_weak_accuracy"] = float(np.mean(right))
     content = Metrics(
         source=run.source.name,
         adjustments=adjusted,

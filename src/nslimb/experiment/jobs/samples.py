@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nslimb.data.once import ONCE, draw_once
 from nslimb.data.samples import draw_samples, save
 from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
 
@@ -11,16 +12,21 @@ from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
 def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Path) -> None:
     """Draw the samples that a recipe describes; ``ready`` is the mark of their source."""
     sigma, tail = sigma_of(recipe, host), recipe["tail"]
-    drawn, hidden = draw_samples(
-        source_of(recipe, host, sigma, ready),
-        sigma,
-        recipe["samples"],
-        recipe["seed"],
-        rho=float(recipe["rho"]),
-        validation=recipe["validation"],
-        validation_from=recipe["validation_from"],
-        reverse=tail == "reversed",
-        order=None if isinstance(tail, str) else tuple(tail),
-    )
+    source = source_of(recipe, host, sigma, ready)
+    if recipe["samples"] == ONCE:
+        drawn, hidden = draw_once(source, sigma, recipe["seed"])
+    else:
+        drawn, hidden = draw_samples(
+            source,
+            sigma,
+            recipe["samples"],
+            recipe["seed"],
+            rho=float(recipe["rho"]),
+            validation=recipe["validation"],
+            validation_from=recipe["validation_from"],
+            reverse=tail == "reversed",
+            order=None if isinstance(tail, str) else tuple(tail),
+            noise=recipe.get("noise", 0.0),
+        )
     save(drawn, samples)
     save(hidden, gold)

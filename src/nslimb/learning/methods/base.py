@@ -17,6 +17,7 @@ from nslimb.learning.weights import weak_weights
 from nslimb.sigma.component import Sigma
 
 _FIRST_ESTIMATE = 3  # epochs: before, predictions say little about wrong labels
+_LEAST_GAIN = 10.0  # nats by which wrong labels must explain the samples better than none do
 
 
 class Batch(NamedTuple):
@@ -96,8 +97,8 @@ class WeakSettings:
 
     ``proofs`` k counts the k most probable label vectors of a sample, None its whole pre-image. A sample whose weak
     label has frequency p weighs p^-``gamma``, normalised and capped. ``noise`` e is the share of weak labels taken to
-    be wrong: the likelihood is then (1 - e) P(s) + e / S. ``"auto"`` estimates it on the validation samples after every
-    epoch from the third on.
+    be wrong: the likelihood is then (1 - e) P(s) + e / S. ``"auto"`` estimates it after every epoch from the third on,
+    by what the network made of each training sample when it came (0 for sequences and families, which list no S).
     """
 
     proofs: int | None = None
@@ -121,10 +122,13 @@ class WeakMethod(Method):
     samples: Samples
     noise = 0.0  # the share of wrong weak labels in use
     weights: Tensor | None = None  # [m], of the training samples
+    likelihoods: Tensor | None = None  # log P(s) [m] of each sample when it was last trained on, for ``noise: auto``
 
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         self.samples = samples
+        if self.settings.noise == "auto" and self.sigma.lists_weak_labels:
+            self.likelihoods = torch.zeros(len(samples.train))
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
 
     def _expect(self, noise: float) -> None:
@@ -136,19 +140,23 @@ class WeakMethod(Method):
             self.weights = torch.from_numpy(weights).float()
 
     def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
-        if self.settings.noise == "auto" and epoch + 1 >= _FIRST_ESTIMATE:
-            held_out = predict(self.samples.validation)
-            weak = torch.as_tensor(self.samples.validation_weak, device=held_out.device)
-            self._expect(estimate_noise(held_out, weak, self.sigma))
+        if self.likelihoods is not None and epoch + 1 >= _FIRST_ESTIMATE:
+            found = estimate_noise(self.likelihoods, len(self.sigma.weak_labels))
+            self._expect(found.rate if found.gain > _LEAST_GAIN else 0.0)
         return super().end_epoch(epoch, predict)
 
     def loss(self, batch: Batch) -> Tensor:
-        losses = self.sample_losses(batch)
-        if self.weights is None:
-            return losses
-        if self.weights.device != losses.device:
-            self.weights = self.weights.to(losses.device)
-        return losses * self.weights[batch.rows]
+        if self.likelihoods is not None and self.likelihoods.device != batch.logits.device:
+            self.likelihoods = self.likelihoods.to(batch.logits.device)
+        if self.weights is not None and self.weights.device != batch.logits.device:
+            self.weights = self.weights.to(batch.logits.device)
+        losses, weights = self.sample_losses(batch), self.weights_in_use
+        return losses if weights is None else losses * weights[batch.rows]
+
+    @property
+    def weights_in_use(self) -> Tensor | None:
+        """Of the training samples, [m], in this epoch; None: all weigh the same."""
+        return self.weights
 
     def sample_losses(self, batch: Batch) -> Tensor:
         """One loss a sample before it is weighed, [B]."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
 from nslimb.learning.methods.sl import semantic_losses
 
@@ -15,6 +16,11 @@ class PseudolabelSettings(WeakSettings):
     """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on."""
 
     warm_up: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise == "auto":
+            raise InvalidInput("noise", "a share from 0 to below 1: pseudolabels have no likelihood to tell it", "auto")
 
 
 class Pseudolabelling(WeakMethod):

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from torch import Tensor
+
+from nslimb.data.samples import Samples
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
+from nslimb.marginals.training import training_ratios
+
+# The share of wrong labels that the first ratios allow for: a handful of wrong labels must not make a class.
+_SUSPECTED = 0.02
 
 
 @dataclass(frozen=True)
 class RecipeSettings(PriorSettings):
-    """Weights by weak label, and the prior as the first bias."""
+    """Weights by weak label after ``gamma_after`` epochs, the prior as the first bias, and the noise as it shows."""
 
     gamma: float = 0.5
+    gamma_after: int = 8
     psi: float = 0.0
+    noise: float | Literal["auto"] = "auto"
 
 
 class Recipe(SlPrior):
-    """SL whose samples are weighed by the rarity of their weak labels and whose last bias starts at the log-ratios."""
+    """SL from a last bias at the log-ratios; later, rare weak labels weigh more, and wrong ones less.
+
+    Weights make rare weak labels heard, and wrong labels are rare ones. So the first epochs go without: the network
+    learns the frequent classes, which is enough to see how many weak labels contradict what it is sure of.
+    """
 
     printed = "recipe"
     Settings = RecipeSettings
+    settings: RecipeSettings
+
+    def begin(self, samples: Samples) -> None:
+        if self.settings.noise == "auto" and self.sigma.lists_weak_labels:
+            self.fixed = training_ratios(samples.train_weak, self.sigma, _SUSPECTED)
+        super().begin(samples)
+
+    @property
+    def weights_in_use(self) -> Tensor | None:
+        return self.weights if self.epochs_done >= self.settings.gamma_after else None

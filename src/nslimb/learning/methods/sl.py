@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
-from nslimb.learning.semantic import semantic_loss
+from nslimb.learning.semantic import semantic_loss, with_noise
 
 
 class Semantic(WeakMethod):
@@ -19,7 +19,10 @@ class Semantic(WeakMethod):
 
 
 def semantic_losses(method: WeakMethod, batch: Batch) -> Tensor:
-    """The semantic loss with a method's settings, [B]."""
+    """The semantic loss with a method's settings, [B]; a method that estimates its noise is told the likelihoods."""
     chosen = method.settings
     scores = batch.logits.log_softmax(-1)
-    return semantic_loss(scores, batch.weak, method.sigma, chosen.proofs, chosen.form, noise=method.noise)
+    losses = semantic_loss(scores, batch.weak, method.sigma, chosen.proofs, chosen.form)
+    if method.likelihoods is not None:
+        method.likelihoods[batch.rows] = -losses.detach()
+    return with_noise(losses, method.noise, len(method.sigma.weak_labels)) if method.noise else losses

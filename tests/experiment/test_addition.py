@@ -1,0 +1,98 @@
+"""MNIST-Add-N in the grid: its configuration, its samples and its table."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated import write_run
+from scipy import stats
+from test_config import ROOT
+
+from nslimb.errors import InvalidInput
+from nslimb.experiment import names, publish, sums
+from nslimb.experiment.cells import Cell, runs
+from nslimb.experiment.config import Config, read_config, read_yaml
+from nslimb.experiment.demands import train_demand
+from nslimb.experiment.recipes import samples_recipe
+from nslimb.experiment.runs.base import read_schema, write_schema
+from nslimb.experiment.runs.metrics import Metrics
+
+VALUES = read_yaml(ROOT / "config" / "addition.yaml")
+
+
+def changed(value: Any, *keys: str) -> dict[str, Any]:
+    values = copy.deepcopy(VALUES)
+    place = values
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    return values
+
+
+def test_the_grid_is_that_of_the_field() -> None:
+    config = read_config(VALUES)
+    assert len(list(runs(config))) == 4 * 2 * 3
+    recipe = samples_recipe(config, Cell("addition", "30", "0", "1"))
+    assert (recipe["samples"], recipe["validation"], recipe["validation_from"]) == ("once", 0, "none")
+    assert config.benchmarks["addition"].problem("addition").build(30).arity == 30
+    assert 5 < train_demand(config, "addition", "30", "sl").runtime < 24 * 60
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (changed(["la"], "adjustments"), r"benchmarks.addition: adjustments: expected none \(\[\]\) .* got la"),
+        (changed([5], "benchmarks", "addition", "rho"), "benchmarks.addition: rho: expected 0 with samples: once"),
+        (changed([3], "benchmarks", "addition", "M"), "benchmarks.addition: M: expected even integers .* got 3"),
+        (changed("twice", "benchmarks", "addition", "samples"), "benchmarks.addition.samples.*'once'"),
+        (changed(0, "benchmarks", "addition", "samples"), "benchmarks.addition.samples.*greater than or equal to 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        read_config(values)
+
+
+def finish(config: Config, cell: Cell, method: str, digits: float, right: float) -> None:
+    """A run with this share of digits and sums right."""
+    folder = write_run(config, cell, method, digits)
+    metrics = read_schema(folder / names.METRICS, Metrics)
+    metrics.adjustments["none"]["test_weak_accuracy"] = right
+    write_schema(folder / names.METRICS, metrics.model_copy(update={"ceiling": None}))
+
+
+def test_the_table_has_intervals_and_what_others_have_published(tmp_path: Path) -> None:
+    config = read_config({**VALUES, "results": tmp_path})
+    for seed, right in (("1", 0.80), ("2", 0.84), ("3", 0.85)):
+        finish(config, Cell("addition", "30", "0", seed), "sl", 0.99, right)
+    finish(config, Cell("addition", "8", "0", "1"), "sl-affine", 0.995, 0.96)
+    publish.write_table(config, "addition")
+    frame = pd.read_csv(tmp_path / "tables" / "addition.csv").set_index(["N", "training"])
+    row = frame.loc[(15, "SL")]
+    half = stats.sem([80, 84, 85]) * stats.t.ppf(0.975, 2)
+    np.testing.assert_allclose(
+        row[["sum_accuracy", "sum_lower", "sum_upper"]].tolist(), [83, 83 - half, 83 + half], rtol=1e-5
+    )
+    assert row["digits_of_99"] == pytest.approx(100 * 0.99**30)
+    assert (row["seeds"], row["missing"]) == (3, 0)
+    assert frame.loc[(4, "sl-affine"), ["seeds", "missing"]].tolist() == [1, 2]
+    text = (tmp_path / "tables" / "addition.md").read_text()
+    assert "| SL | missing | missing | missing | 83.0 [" in text
+    assert "| sl-affine | missing | missing | 96.0 (99.50) | missing |" in text
+    assert "| digits of 99 % each | 98.0 | 96.1 | 92.3 | 74.0 |" in text
+    assert "| PLIA (published) |  |  | 91.84 | 79.00 |" in text
+    assert "| Scallop (published) |  |  | 90.88 | time-out |" in text
+    assert "20 of 24 runs missing" in text
+    assert (tmp_path / "tables" / "addition.tex").exists()
+    publish.write_comparison(config)
+
+
+def test_what_is_published_is_complete() -> None:
+    frame = sums.read_published(ROOT / "reference" / "addition.csv")
+    assert sorted(frame.groupby("system")["N"].agg(tuple).unique()) == [(4, 15)]
+    assert frame["sum_accuracy"].isna().sum() == 1
