@@ -521,8 +521,8 @@ def test_float_images_are_read_by_their_range(tmp_path: Path) -> None:
         settings = Settings(epochs=1, batch_size=16)
         runs.append(train(images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / part))
     assert runs[0].history[0].loss == pytest.approx(runs[1].history[0].loss, rel=1e-4)
+    images = SOURCE.images.astype(np.float32)
     with pytest.raises(InvalidInput, match="images: expected uint8 from 0 to 255, or floats from 0 to 1;"):
-        images = SOURCE.images.astype(np.float32)
         train(images, samples, SIGMA, make_method("sl", SIGMA), Settings(epochs=1), tmp_path / "other")
 
 

@@ -17,7 +17,7 @@ from nslimb.adjustment.selection import adjust as apply_adjustment
 from nslimb.adjustment.selection import select
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
-from nslimb.classifier.fitting import Wish, choose_method, fit_model
+from nslimb.classifier.fitting import Wish, fit_model
 from nslimb.classifier.inputs import as_images, as_labels, as_weak
 from nslimb.classifier.model import Model
 from nslimb.classifier.networks import plan_network
@@ -46,8 +46,8 @@ class WeakClassifier:
         own as ``file.py:factory``; a torch module with one logit a class, or a function of the number of classes that
         makes one.
     method
-        "auto", which is ``recipe`` (``sl-balanced`` where weak labels are sequences), or another method by name;
-        ``method_settings`` are its own. Oracles, which need gold labels, are refused.
+        "auto", which is ``recipe``, or another method by name; ``method_settings`` are its own. Oracles, which need
+        gold labels, are refused.
     epochs, batch_size, learning_rate, seed, augment, normalisation, device, threads
         How to train, see :class:`nslimb.learning.Settings`. Nothing is augmented unless asked for, in colour neither.
     patience
@@ -157,7 +157,7 @@ class WeakClassifier:
         samples = tuples if isinstance(tuples, Samples) else self._samples(pixels, tuples, weak, validation)
         shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
         plan = plan_network(self.network, shape)
-        method = choose_method(self.method, self.sigma)
+        method = "recipe" if self.method == "auto" else self.method
         settings = Settings(**{**vars(self.settings), "network": plan.name})
         wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts, self.size)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:

@@ -22,7 +22,6 @@ from nslimb.learning.stopping import best_likelihood
 from nslimb.marginals.training import training_ratios
 from nslimb.seeds import torch_seed
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.transducer import Transducer
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,6 @@ class Wish:
     settings: Settings
     restarts: int
     size: int | None  # of pictures that are given by name
-
-
-def choose_method(method: str, sigma: Sigma) -> str:
-    """``auto`` is the recipe; without its ratios, sl-balanced, where weak labels are sequences that nobody can list."""
-    if method != "auto":
-        return method
-    return "sl-balanced" if isinstance(sigma, Transducer) else "recipe"
 
 
 def fit_model(images: Images, samples: Samples, wish: Wish, folder: Path) -> tuple[Model, list[Epoch]]:
@@ -102,10 +94,10 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
 
 
 def _ratios(trained: Trained, samples: Samples, sigma: Sigma) -> FloatArray | None:
-    """Those that the method had, or else Algorithm 1's."""
+    """Those that the method had, or else Algorithm 1's; None where that would take too long."""
     found = trained.method.ratios
     if found is None:
-        if isinstance(sigma, Transducer):
+        if not sigma.lists_weak_labels:
             return None
         found = training_ratios(samples.train_weak, sigma)
     ratios: FloatArray = found.detach().cpu().double().numpy()

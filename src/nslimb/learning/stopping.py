@@ -42,7 +42,7 @@ class EarlyStopping:
 def best_likelihood(history: list[Epoch], patience: int | None) -> float:
     """The weak log-likelihood on the validation samples of the weights that a run ended with."""
     rows = _of_final_network(history)
-    return rows[-1 if patience is None else _best(rows)].validation_log_likelihood
+    return _value(rows[-1 if patience is None else _best(rows)])
 
 
 def _of_final_network(history: list[Epoch]) -> list[Epoch]:
@@ -51,4 +51,8 @@ def _of_final_network(history: list[Epoch]) -> list[Epoch]:
 
 def _best(rows: list[Epoch]) -> int:
     """The first epoch of the highest likelihood."""
-    return max(range(len(rows)), key=lambda place: (rows[place].validation_log_likelihood, -place))
+    return max(range(len(rows)), key=lambda place: (_value(rows[place]), -place))
+
+
+def _value(row: Epoch) -> float:
+    return float("-inf") if row.validation_log_likelihood is None else row.validation_log_likelihood
