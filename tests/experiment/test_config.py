@@ -16,7 +16,7 @@ from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.cells import Cell, cells, runs, table_names, table_runs, tables_of, timings, variant_of
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.folder import claim_results
-from nslimb.experiment.gather import printed_name
+from nslimb.experiment.titles import printed_name
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.targets import cell_targets
 from nslimb.learning.methods import METHODS

@@ -15,6 +15,7 @@ from nslimb.experiment.finished import MARK, is_settled
 from nslimb.experiment.folder import claim_results, hold_results, redate_results
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
+from nslimb.experiment.titles import run_title
 
 try:
     files = [Path(path) for path in workflow.configfiles]
@@ -154,6 +155,22 @@ def cell_runs(name):
         ),
         name,
     )
+
+
+def titles(wildcards):
+    """The methods of a cell and the short names of their runs."""
+    cell = grid.Cell.from_wildcards(wildcards)
+    methods = [
+        variant.name for variant in grid.block_of(CONFIG, cell.benchmark).methods
+    ]
+    return {method: run_title(CONFIG, cell, method) for method in methods}
+
+
+def cell_command(wildcards):
+    """The command that makes a cell again."""
+    chosen = [f"--configfile {os.path.relpath(path)}" for path in files]
+    mark = f"{RESULTS}/{grid.Cell.from_wildcards(wildcards).path}/{names.TRACKED}"
+    return " ".join(["snakemake --cores 2", *chosen, "--", mark])
 
 
 def table_files():

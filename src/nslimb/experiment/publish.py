@@ -11,9 +11,10 @@ from nslimb.errors import BrokenFile
 from nslimb.experiment import names, paths, places, sums, tables
 from nslimb.experiment.cells import table_names, table_runs, tables_of, timing_path, timings
 from nslimb.experiment.config import Config
-from nslimb.experiment.gather import gather, printed_adjustments
+from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
+from nslimb.experiment.titles import printed_adjustments
 from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
