@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nslimb import adjustment, errors, marginals, sigma, theory
     from nslimb.adjustment import adjust, carot, logit_adjustment, select
+    from nslimb.classifier import WeakClassifier
     from nslimb.diagnosis import diagnose
     from nslimb.learning.methods.records import Records
     from nslimb.learning.pseudolabels import pseudolabels
@@ -34,6 +35,7 @@ __all__ = [
     "Records",
     "Sigma",
     "SlidingWindow",
+    "WeakClassifier",
     "__version__",
     "adjust",
     "adjustment",
@@ -62,6 +64,7 @@ _HOME = {
     "Records": "nslimb.learning.methods.records",
     "Sigma": "nslimb.sigma",
     "SlidingWindow": "nslimb.marginals",
+    "WeakClassifier": "nslimb.classifier",
     "adjust": "nslimb.adjustment",
     "carot": "nslimb.adjustment",
     "class_risk_bounds": "nslimb.theory",

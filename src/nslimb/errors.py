@@ -14,7 +14,7 @@ class InvalidInput(NslimbError, ValueError):
 
     def __init__(self, argument: str, expected: str, given: object) -> None:
         super().__init__(f"{argument}: expected {expected}, got {given}")
-        self.argument = argument
+        self.argument, self.expected, self.given = argument, expected, given
 
 
 class TooLarge(NslimbError):

@@ -6,6 +6,7 @@ SymbolNet, the last layer of a ResNet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,12 +31,45 @@ class Classifier(nn.Module):
         return logits
 
     @property
-    def last_layer(self) -> nn.Linear:
-        """The linear layer that gives the logits."""
+    def last_layer(self) -> nn.Linear | Offset:
+        """The layer that gives the logits, and has a bias for each class."""
+        if isinstance(self.head, Offset):
+            return self.head
         linear = [module for module in self.modules() if isinstance(module, nn.Linear)]
         if not linear:
             raise InvalidInput("network", "a last layer that is linear", "a network without one")
         return linear[-1]
+
+
+class Offset(nn.Module):
+    """Logits plus a bias for each class: the head of a network whose own last layer is not known."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(num_classes))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        if logits.shape[1:] != self.bias.shape:
+            given = f"a network with {list(logits.shape[1:])}"
+            raise InvalidInput("network", f"one output for each of {len(self.bias)} classes", given)
+        return logits + self.bias
+
+
+def small(num_classes: int, channels: int, size: int) -> Classifier:
+    """A small network for images of any size from 16 x 16, ``size`` the smaller side: under 0.3 million weights.
+
+    Two or more blocks of convolution and pooling bring the image to at most 8 x 8; then 4 x 4 x 64 features, 128, c.
+    """
+    if size < 16:
+        raise InvalidInput("images", "at least 16 x 16 pixels for the network 'auto'", f"a side of {size}")
+    layers: list[nn.Module] = []
+    width = channels
+    for wider in (16, 32, *(64 for _ in range(math.ceil(math.log2(size / 8)) - 2))):
+        layers += [nn.Conv2d(width, wider, 3, padding=1), nn.BatchNorm2d(wider), nn.ReLU(), nn.MaxPool2d(2)]
+        width = wider
+    layers += [nn.Conv2d(width, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.AdaptiveAvgPool2d(4), nn.Flatten()]
+    head = nn.Sequential(nn.Linear(1024, 128), nn.ReLU(), nn.Linear(128, num_classes))
+    return Classifier(nn.Sequential(*layers), head)
 
 
 def lenet(num_classes: int = 10) -> Classifier:
@@ -140,13 +174,20 @@ NETWORKS: Registry[Callable[[int], nn.Module]] = Registry(
 )
 
 
-def build(name: str, num_classes: int, seed: int, *purpose: str | int, base: Path | None = None) -> Classifier:
+def build(
+    name: str,
+    num_classes: int,
+    seed: int,
+    *purpose: str | int,
+    base: Path | None = None,
+    factory: Callable[[int], nn.Module] | None = None,
+) -> Classifier:
     """A fresh network whose initial weights depend on the seed and the purpose alone.
 
     ``name`` is a built-in one, or one's own factory as ``file.py:factory`` (relative to ``base``): it takes the number
-    of classes and returns a module that maps images [n, C, H, W] to logits [n, c].
+    of classes and returns a module that maps images [n, C, H, W] to logits [n, c]. ``factory`` is taken in its place.
     """
-    factory = NETWORKS.get(name, base)
+    factory = NETWORKS.get(name, base) if factory is None else factory
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(seed, "network", *purpose))
         made = factory(num_classes)

@@ -463,7 +463,7 @@ def test_resnet_18_has_the_usual_size() -> None:
 def test_pixels_are_scaled() -> None:
     grey = normalise(torch.tensor([[[0, 255]]], dtype=torch.uint8))
     assert grey.tolist() == [[[[-1.0, 1.0]]]]
-    colour = normalise(torch.full((1, 1, 1, 3), 128, dtype=torch.uint8))
+    colour = normalise(torch.full((1, 1, 1, 3), 128, dtype=torch.uint8), "cifar10")
     expected = (128 / 255 - torch.tensor([0.4914, 0.4822, 0.4465])) / torch.tensor([0.2470, 0.2435, 0.2616])
     torch.testing.assert_close(colour.flatten(), expected)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from nslimb.errors import InvalidInput
 
 AUGMENTATIONS = ("none", "affine", "flip-crop")
-NORMALISATIONS = ("auto", "half", "cifar10")
+NORMALISATIONS = ("auto", "half", "cifar10", "none")
 
 _CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
 _CIFAR_STD = (0.2470, 0.2435, 0.2616)
@@ -45,11 +45,11 @@ def prepare(images: Tensor, kind: str, generator: torch.Generator, normalisation
 
 
 def normalise(images: Tensor, kind: str = "auto") -> Tensor:
-    """uint8 [n, H, W] or [n, H, W, 3] -> float32 [n, C, H, W].
+    """uint8, or floats in [0, 1], of shape [n, H, W] or [n, H, W, 3] -> float32 [n, C, H, W].
 
-    ``half`` scales to [0, 1], then takes mean 0.5 and standard deviation 0.5, so that values lie in [-1, 1];
-    ``cifar10`` takes CIFAR-10's mean and deviation of each colour (``ImageSource.normalisation`` says which). ``auto``
-    is ``half`` for grey images and ``cifar10`` for colour.
+    ``half``, which is also ``auto``, scales to [0, 1], then takes mean 0.5 and standard deviation 0.5, so that values
+    lie in [-1, 1]; ``cifar10`` takes CIFAR-10's mean and deviation of each colour (``ImageSource.normalisation`` says
+    which). ``none`` leaves the values as they are.
     """
     if kind not in NORMALISATIONS:
         raise InvalidInput("normalisation", f"one of {', '.join(NORMALISATIONS)}", repr(kind))
@@ -57,10 +57,28 @@ def normalise(images: Tensor, kind: str = "auto") -> Tensor:
     if grey and kind == "cifar10":
         raise InvalidInput("normalisation", "half, for grey images", repr(kind))
     channels = (images.unsqueeze(1) if grey else images.permute(0, 3, 1, 2)).float()
-    if grey or kind == "half":
+    if kind == "none":
+        return channels
+    if images.is_floating_point():
+        check_unit_range(images)
+        channels = channels * 255.0
+    if kind != "cifar10":
         return channels.div_(127.5).sub_(1.0)
     mean, std = (torch.tensor(values, device=images.device).view(1, 3, 1, 1) for values in (_CIFAR_MEAN, _CIFAR_STD))
     return channels.div_(255.0).sub_(mean).div_(std)
+
+
+def check_unit_range(images: Tensor) -> None:
+    """Refuse floats outside [0, 1]: they may mean anything (read on the CPU only)."""
+    if images.device.type != "cpu" or images.numel() == 0:
+        return
+    low, high = (float(bound) for bound in torch.aminmax(images))
+    if not (low >= 0 and high <= 1):  # NaN is neither
+        expected = (
+            "uint8 from 0 to 255, or floats from 0 to 1; values that are scaled already are taken as they are with "
+            "normalisation='none'"
+        )
+        raise InvalidInput("images", expected, f"floats from {low:g} to {high:g}")
 
 
 def flip_and_crop(images: Tensor, generator: torch.Generator, padding: int = 4) -> Tensor:

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from nslimb.data.batches import Images
 from nslimb.data.samples import Samples
-from nslimb.errors import BrokenFile, DataError
+from nslimb.errors import BrokenFile, DataError, InvalidInput
 from nslimb.files import digest, written_aside
-from nslimb.learning.history import Epoch, write_history
+from nslimb.learning.history import Epoch, read_history, write_history
 from nslimb.learning.methods.base import Method
 from nslimb.sigma.component import Sigma
 
@@ -27,10 +28,10 @@ def run_digest(
     samples: Samples,
     sigma: Sigma,
     method: Method,
-    images: np.ndarray[Any, np.dtype[np.uint8]],
+    images: Images,
     start_from: Path | None,
 ) -> str:
-    """What must be equal for a checkpoint to be resumed."""
+    """What must be equal for a checkpoint to be resumed; of a data set its length alone, for it may draw at random."""
     described = json.dumps([settings, repr(sigma), type(method).__name__, method.describe()], default=int)
     start = b"" if start_from is None else start_from.read_bytes()
     return digest(
@@ -38,7 +39,7 @@ def run_digest(
         samples.train.tobytes(),
         samples.train_weak.tobytes(),
         start,
-        np.ascontiguousarray(images).data,
+        np.ascontiguousarray(images).data if isinstance(images, np.ndarray) else str(len(images)).encode(),
     )
 
 
@@ -64,10 +65,22 @@ def save(
     write_history(folder / "history.csv", history)
 
 
-def save_model(path: Path, network: nn.Module, method: Method) -> None:
-    """A trained model: weights of the network and state of the method."""
+def save_model(path: Path, network: nn.Module, method: Method, run: str = "") -> None:
+    """A trained model: weights of the network and state of the method, and the digest of the run."""
+    state = {"version": VERSION, "run": run, "network": network.state_dict(), "method": method.state_dict()}
     with written_aside(path) as aside:
-        torch.save({"version": VERSION, "network": network.state_dict(), "method": method.state_dict()}, aside)
+        torch.save(state, aside)
+
+
+def take_finished(folder: Path, run: str, network: nn.Module, method: Method) -> list[Epoch]:
+    """Give network and method the weights of the finished run in ``folder``, if it is this one; its history."""
+    state = load_weights(folder / "model.pt")
+    if state.get("run") != run:
+        given = f"{folder}, which has a model of another configuration: remove it, or train into another folder"
+        raise InvalidInput("folder", "a folder to train into", given)
+    network.load_state_dict(state["network"])
+    method.load_state_dict(state["method"])
+    return read_history(folder / "history.csv")
 
 
 def resume(folder: Path, run: str, network: nn.Module, optimizer: torch.optim.Optimizer, method: Method) -> list[Epoch]:
@@ -76,7 +89,6 @@ def resume(folder: Path, run: str, network: nn.Module, optimizer: torch.optim.Op
     for stale in folder.glob(".*.pt.*"):  # written aside by a process that was killed
         stale.unlink()
     if not path.exists():
-        (folder / "model.pt").unlink(missing_ok=True)
         return []
     state = load_weights(path)
     if state["run"] != run:
@@ -90,7 +102,7 @@ def resume(folder: Path, run: str, network: nn.Module, optimizer: torch.optim.Op
     return history
 
 
-def load_weights(path: Path) -> dict[str, Any]:
+def load_weights(path: Path, version: int = VERSION) -> dict[str, Any]:
     """A .pt file of tensors and plain values; anything else in it is refused, not executed."""
     try:
         with zipfile.ZipFile(path) as archive:  # torch does not look at the checksums in its files
@@ -104,7 +116,7 @@ def load_weights(path: Path) -> dict[str, Any]:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise BrokenFile(path, f"cannot be read as weights ({first})", "remove it and train again") from error
     found = state.get("version") if isinstance(state, dict) else None
-    if found != VERSION:
-        reason = f"is of format version {found or 'none'}, and this nslimb reads {VERSION}"
+    if found != version:
+        reason = f"is of format version {found or 'none'}, and this nslimb reads {version}"
         raise BrokenFile(path, reason, "remove it and train again, or read it with the nslimb that wrote it")
     return state

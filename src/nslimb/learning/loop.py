@@ -14,19 +14,22 @@ import torch
 from torch import Tensor, nn
 
 from nslimb.arrays import IntArray
-from nslimb.checks import check_count
+from nslimb.data.batches import Images, Streamed, on_device
 from nslimb.data.pixels import normalise, prepare
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput, TrainingFailed
-from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, save_model
+from nslimb.learning.checkpoint import load_weights, resume, run_digest, save, save_model, take_finished
 from nslimb.learning.history import Epoch
+from nslimb.learning.inputs import check_samples, check_settings, is_finished
 from nslimb.learning.methods.base import Batch, Method
 from nslimb.learning.progress import EpochLog
 from nslimb.learning.settings import Settings
+from nslimb.learning.stopping import EarlyStopping
 from nslimb.metrics.confusion import confusion_matrix
 from nslimb.networks import Classifier, build
 from nslimb.seeds import torch_generator, torch_seed
 from nslimb.sigma.component import Sigma
+from nslimb.threads import threads_for, torch_threads
 
 _EVALUATION_BATCH = 2048
 
@@ -49,7 +52,7 @@ class Trained(NamedTuple):
 
 
 def train(
-    images: np.ndarray[Any, np.dtype[np.uint8]],
+    images: Images,
     samples: Samples,
     sigma: Sigma,
     method: Method,
@@ -59,30 +62,49 @@ def train(
     test: Probe | None = None,
     start_from: Path | None = None,
     base: Path | None = None,
+    factory: Callable[[int], nn.Module] | None = None,
+    take_up: bool = False,
     description: str = "training",
 ) -> Trained:
     """Train on weak samples; ``folder`` gets history.csv and a checkpoint as it goes, model.pt at the end.
 
     A checkpoint in ``folder`` is resumed, and ends in the same weights to the bit as a run without interruption; one of
-    another configuration is refused. ``start_from`` is a model.pt whose weights to begin with. A network of one's own,
-    ``file.py:factory``, is looked up from the folder ``base``.
+    another configuration is refused, and so is a folder that holds a trained model; with ``take_up``, the model of this
+    very configuration is taken as it is. ``start_from`` is a model.pt whose weights to begin with. A network of one's
+    own, ``file.py:factory``, is looked up from the folder ``base``; or ``factory`` makes it. Images are uint8 or floats
+    in [0, 1], [N, H, W] or [N, H, W, 3], or a torch Dataset of such, which is read batch by batch.
     """
-    _check(settings, samples)
-    device = _device(settings.device)
-    pixels = torch.from_numpy(images).to(device)
+    check_settings(settings)
+    check_samples(samples, sigma, len(images))
+    finished = is_finished(folder, take_up)
+    device = find_device(settings.device)
+    pixels = on_device(images, device)
     tuples, weak = (torch.from_numpy(part).to(device) for part in (samples.train, samples.train_weak))
     start = None if start_from is None else load_weights(start_from)
     method.begin(samples)
-    network = _fresh(settings, sigma, "final" if method.pre_epochs == 0 else "pre", device, pixels, start, base)
+    fresh = partial(_fresh, settings, sigma, device, pixels, start, base, factory)
+    network = fresh("final" if method.pre_epochs == 0 else "pre")
     method.begin_network(network)
     optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     features = _features(network, settings)
     digest = run_digest(settings.learned(), samples, sigma, method, images, start_from)
+    if finished:
+        return Trained(network.eval(), method, take_finished(folder, digest, network, method), 0.0)
     history = resume(folder, digest, network, optimizer, method)
     total = method.pre_epochs + settings.epochs
+    stopping = EarlyStopping(settings.patience, folder)
+    threads = settings.threads or threads_for(network)
     first = time.perf_counter()
-    with EpochLog(description, total, done=len(history)) as log, torch.random.fork_rng(devices=[]):
+    with (
+        EpochLog(description, total, done=len(history)) as log,
+        torch.random.fork_rng(devices=[]),
+        torch_threads(threads),
+    ):
+        log.say(f"on {device}, with {threads} thread{'s' * (threads > 1)}")
         for epoch in range(len(history), total):
+            if stopping.over(history):
+                log.say(f"stopped: the weak likelihood has not risen for {settings.patience} epochs")
+                break
             began, in_lp = time.perf_counter(), method.lp_seconds
             with _memory_told(epoch):
                 loss, right = _run_epoch(
@@ -102,16 +124,19 @@ def train(
                 batches=-(-len(tuples) // settings.batch_size),
             )
             history.append(row)
+            stopping.keep(network, method, history)
             if method.end_epoch(epoch, partial(predict, network, method, pixels, normalisation=settings.normalisation)):
-                network = _fresh(settings, sigma, "final", device, pixels, start, base)
+                network = fresh("final")
                 method.begin_network(network)
                 features = _features(network, settings)
                 optimizer = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
             save(folder, digest, network, optimizer, method, history)
             log.epoch(row)
     taken = time.perf_counter() - first
-    save_model(folder / "model.pt", network, method)
-    (folder / "checkpoint.pt").unlink(missing_ok=True)
+    stopping.finish(network, method)
+    save_model(folder / "model.pt", network, method, digest)
+    for part in ("checkpoint.pt", "best.pt"):
+        (folder / part).unlink(missing_ok=True)
     return Trained(network.eval(), method, history, taken)
 
 
@@ -121,7 +146,7 @@ def _run_epoch(
     optimizer: torch.optim.Optimizer,
     method: Method,
     sigma: Sigma,
-    pixels: Tensor,
+    pixels: Tensor | Streamed,
     tuples: Tensor,
     weak: Tensor,
     settings: Settings,
@@ -193,7 +218,9 @@ def _not_finite(what: str, epoch: int, batch: int) -> str:
 
 
 @torch.no_grad()
-def predict(network: Classifier, method: Method, pixels: Tensor, indices: Any, normalisation: str = "auto") -> Tensor:
+def predict(
+    network: Classifier, method: Method, pixels: Tensor | Streamed, indices: Any, normalisation: str = "auto"
+) -> Tensor:
     """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode."""
     wanted = torch.as_tensor(indices, device=pixels.device)
     distinct, place = wanted.unique(return_inverse=True)
@@ -207,7 +234,7 @@ def _look(
     network: Classifier,
     method: Method,
     sigma: Sigma,
-    pixels: Tensor,
+    pixels: Tensor | Streamed,
     samples: Samples,
     test: Probe | None,
     normalisation: str,
@@ -231,22 +258,23 @@ def _look(
 def _fresh(
     settings: Settings,
     sigma: Sigma,
-    phase: str,
     device: torch.device,
-    pixels: Tensor,
+    pixels: Tensor | Streamed,
     start: dict[str, Any] | None,
     base: Path | None,
+    factory: Callable[[int], nn.Module] | None,
+    phase: str,
 ) -> Classifier:
     """A new network, checked to take these images and to give a logit for each class; weights as in ``start``."""
-    network = build(settings.network, sigma.num_classes, settings.seed, phase, base=base).to(device)
+    network = build(settings.network, sigma.num_classes, settings.seed, phase, base=base, factory=factory).to(device)
     try:
         with torch.no_grad():
-            logits = network.eval()(normalise(pixels[:1], settings.normalisation))
+            logits = network.eval()(normalise(pixels[torch.zeros(1, dtype=torch.int64)], settings.normalisation))
     except RuntimeError as error:
         expected = f"a network for images {list(pixels.shape[1:])}"
         raise InvalidInput("network", expected, f"{settings.network}, which fails on them ({error})") from error
-    if logits.shape[-1] != sigma.num_classes:
-        given = f"{settings.network} with {logits.shape[-1]}"
+    if logits.shape != (1, sigma.num_classes):
+        given = f"{settings.network} with {logits.shape[-1] if logits.dim() == 2 else list(logits.shape[1:])}"
         raise InvalidInput("network", f"one output for each of {sigma.num_classes} classes", given)
     if start is not None:
         try:
@@ -257,17 +285,8 @@ def _fresh(
     return network
 
 
-def _check(settings: Settings, samples: Samples) -> None:
-    for name in ("epochs", "batch_size"):
-        check_count(name, getattr(settings, name))
-    if not 0 < settings.learning_rate < float("inf"):
-        raise InvalidInput("learning_rate", "a number above 0", settings.learning_rate)
-    check_count("seed", settings.seed, least=0)
-    if len(samples.train) == 0:
-        raise InvalidInput("samples", "at least one training sample", "none")
-
-
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device of this name, if it is there; ``auto`` is the GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

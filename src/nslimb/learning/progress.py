@@ -35,6 +35,10 @@ class EpochLog:
         if self.bar is not None:
             self.bar.stop()
 
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.console.print(f"{self.description}: {text}", highlight=False, markup=False, soft_wrap=True)
+
     def epoch(self, row: Epoch) -> None:
         """Report a finished epoch."""
         held_out = row.validation_weak_accuracy

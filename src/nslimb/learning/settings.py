@@ -20,7 +20,10 @@ class Settings:
     device: str = "auto"
     mixed_precision: bool = False
     compile: bool = False
+    patience: int | None = None  # epochs without a higher weak likelihood on the validation samples; None: no stopping
+    threads: int | None = None  # of torch on the CPU; None: few, as the network is small
 
     def learned(self) -> dict[str, Any]:
         """Those that the weights depend on; where a network is trained is none of them."""
-        return {key: value for key, value in asdict(self).items() if key != "device"}
+        unused = {"device", "threads"} | ({"patience"} if self.patience is None else set())
+        return {key: value for key, value in asdict(self).items() if key not in unused}

@@ -62,6 +62,11 @@ class Transducer(Sigma):
         self._emitted: dict[torch.device, _Tables] = {}
 
     @property
+    def emitting(self) -> Emitting:
+        """The reduced diagram with what its edges emit."""
+        return self._emitting
+
+    @property
     def length(self) -> int:
         """L, the number of symbols of a weak label."""
         return self._emitting.length

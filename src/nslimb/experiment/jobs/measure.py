@@ -35,6 +35,7 @@ def measure(recipe: Recipe, host: Host, protocol: str, method: str, batch: int) 
         epochs=2,
         batch_size=batch,
         device=host.device,
+        threads=host.threads,
         normalisation=source.normalisation,
     )
     known = [field.name for field in fields(method_class(method).Settings)]

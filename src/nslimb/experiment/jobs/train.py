@@ -47,6 +47,7 @@ def settings_of(recipe: Recipe, host: Host, source: ImageSource) -> Settings:
         seed=recipe["seed"],
         normalisation=source.normalisation,
         device=host.device,
+        threads=host.threads,
         **recipe["training"],
     )
 
@@ -79,6 +80,7 @@ def train_run(
         description=f"{run['cell_path']}/{into.name}",
     )
     with held(into / ".lock"):  # a job that outlived its scheduler may still be training this run
+        (into / names.MODEL).unlink(missing_ok=True)  # a stale one: the workflow wants it anew
         try:
             trained = begin()
         except BrokenFile as error:  # the checkpoint: all else has been read

@@ -1,0 +1,256 @@
+"""``WeakClassifier``: in the manner of scikit-learn, a classifier of images that is learned from weak labels."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nslimb.adjustment.selection import adjust as apply_adjustment
+from nslimb.adjustment.selection import select
+from nslimb.arrays import FloatArray
+from nslimb.checks import check_count
+from nslimb.classifier.fitting import Wish, choose_method, fit_model
+from nslimb.classifier.inputs import as_images, as_labels, as_weak
+from nslimb.classifier.model import Model
+from nslimb.classifier.networks import plan_network
+from nslimb.classifier.stored import load_model, save_classifier
+from nslimb.data.batches import Images, on_device
+from nslimb.data.samples import Samples
+from nslimb.data.splitting import hold_out
+from nslimb.errors import InvalidInput
+from nslimb.learning.history import Epoch
+from nslimb.learning.inputs import check_tuples
+from nslimb.learning.settings import Settings
+from nslimb.sigma.component import Sigma
+
+_HELD_OUT = 0.1
+
+
+class WeakClassifier:
+    """A classifier of images, learned from tuples of them of which only s = sigma(y_1, ..., y_M) is known.
+
+    Parameters
+    ----------
+    sigma
+        The symbolic component; its ``class_names`` are what predictions are called.
+    network
+        "auto", a small convolutional network for any images from 16 x 16 on; a built-in name (``lenet``, ...); one's
+        own as ``file.py:factory``; a torch module with one logit a class, or a function of the number of classes that
+        makes one.
+    method
+        "auto", which is ``recipe`` (``sl-balanced`` where weak labels are sequences), or another method by name;
+        ``method_settings`` are its own. Oracles, which need gold labels, are refused.
+    epochs, batch_size, learning_rate, seed, augment, normalisation, device, threads
+        How to train, see :class:`nslimb.learning.Settings`. Nothing is augmented unless asked for, in colour neither.
+    patience
+        Stop so many epochs after the one with the highest weak likelihood on the validation samples, and take that one.
+    restarts
+        Train so many times more from other weights, and take what has the highest weak likelihood there.
+
+    Attributes
+    ----------
+    classes_ : tuple
+        What predictions are: names, or the numbers 0, 1, ... where sigma's classes have no names.
+    ratios_ : array [c] or [M, c], or None
+        The estimated ratios of the classes.
+    untold_ : list of tuples
+        Groups of classes that the weak labels do not tell apart. Whatever is in one is predicted as its first.
+    weak_accuracy_ : float
+        The share of validation samples whose weak label is predicted.
+    history_ : list
+        What is known of each epoch (:class:`nslimb.learning.history.Epoch`); empty for a loaded classifier.
+
+    Examples
+    --------
+    >>> import numpy as np, nslimb
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(2, size=200)  # what nobody sees: whether a square is dark or bright
+    >>> images = (60 * rng.random((200, 16, 16)) + 150 * labels[:, None, None]).astype(np.uint8)
+    >>> sigma = nslimb.Sigma.from_function(max, num_classes=2, arity=2, class_names=["dark", "bright"])
+    >>> tuples = np.arange(200).reshape(100, 2)
+    >>> weak = labels[tuples].max(axis=1)  # what is seen of two of them: whether one is bright
+    >>> classifier = nslimb.WeakClassifier(sigma, epochs=3).fit(images, tuples, weak)
+    >>> classifier.predict(images[:2]).tolist() == [["dark", "bright"][label] for label in labels[:2]]
+    True
+    """
+
+    def __init__(
+        self,
+        sigma: Sigma,
+        network: Any = "auto",
+        method: str = "auto",
+        *,
+        method_settings: Mapping[str, Any] | None = None,
+        epochs: int = 30,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        seed: int = 1,
+        augment: str = "none",
+        normalisation: str = "auto",
+        patience: int | None = None,
+        restarts: int = 0,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self.sigma = Sigma.check(sigma)
+        self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
+        self.restarts = check_count("restarts", restarts, least=0)
+        self.settings = Settings(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            seed=seed,
+            augment=augment,
+            normalisation=normalisation,
+            patience=patience,
+            device=device,
+            threads=threads,
+        )
+        self.history_: list[Epoch] = []
+        self._model: Model | None = None
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self._model is None else f"weak accuracy {self.weak_accuracy_:.3f}"
+        return f"WeakClassifier({self.sigma!r}, network={self.network!r}, method={self.method!r}, {state})"
+
+    def fit(
+        self,
+        images: Any,
+        tuples: Any,
+        weak: Any,
+        *,
+        validation: tuple[Any, Any] | None = None,
+        folder: str | Path | None = None,
+    ) -> WeakClassifier:
+        """Learn from weak labels alone.
+
+        Parameters
+        ----------
+        images
+            uint8, or floats from 0 to 1, as an array or a tensor [N, H, W], [N, H, W, 3] or [N, 3, H, W]; or a torch
+            Dataset of such images, each alone or first in a tuple, which is read batch by batch.
+        tuples
+            Which images make up each sample: integers [n, M].
+        weak
+            The weak label of each sample, by value.
+        validation
+            Tuples and weak labels of samples for watching, stopping and choosing. Without, a tenth is set aside, so
+            that no image is in both.
+        folder
+            Where training keeps a checkpoint, from which the same call goes on if it is cut.
+        """
+        pixels = as_images(images, self.settings.normalisation)
+        samples = self._samples(pixels, tuples, weak, validation)
+        shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
+        plan = plan_network(self.network, shape)
+        method = choose_method(self.method, self.sigma)
+        settings = Settings(**{**vars(self.settings), "network": plan.name})
+        wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts)
+        with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
+            self._model, self.history_ = fit_model(pixels, samples, wish, Path(place))
+        return self
+
+    def predict(self, images: Any, *, adjust: str | None = None) -> NDArray[Any]:
+        """The class of each image, [n]: names where sigma's classes have any, else numbers."""
+        predicted = self.predict_proba(images, adjust=adjust).argmax(axis=1)
+        return np.asarray(np.array(self.classes_)[predicted])
+
+    def predict_proba(self, images: Any, *, adjust: str | None = None) -> FloatArray:
+        """The probability of each class, [n, c].
+
+        ``adjust`` is "la" or "carot": moved towards the estimated ratios, all images together, with settings that the
+        weak validation samples choose, if they favour any.
+        """
+        scores = self._fitted().log_scores(as_images(images, self._fitted().normalisation))
+        if adjust is not None:
+            scores = self._adjusted(scores, adjust)
+        probabilities: FloatArray = scores.double().exp().numpy()
+        return probabilities
+
+    def score(self, images: Any, labels: Any) -> float:
+        """The share of images whose class is ``labels`` [n], names or numbers as predictions are."""
+        probabilities = self.predict_proba(images)
+        return float((probabilities.argmax(axis=1) == as_labels(labels, self.classes_, len(probabilities))).mean())
+
+    def weak_score(self, images: Any, tuples: Any, weak: Any) -> float:
+        """The share of samples whose weak label is that of the predicted classes; needs no gold label."""
+        model, pixels = self._fitted(), as_images(images, self._fitted().normalisation)
+        checked = check_tuples("tuples", tuples, self.sigma.arity, len(pixels))
+        observed = torch.from_numpy(as_weak(weak, self.sigma, len(checked)))
+        labels = model.log_scores(pixels, checked).argmax(-1)
+        return float(self.sigma.explains(labels, observed).double().mean())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the classifier to ``path / classifier.pt``, or to ``path`` if that ends in .pt; returns the file.
+
+        The file stands alone: the compiled sigma, the network's weights, class names, ratios and settings are in it. Of
+        a network of one's own it has the weights and the name of the factory, not the code.
+        """
+        return save_classifier(self._fitted(), Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, network: Any = None, device: str = "auto") -> WeakClassifier:
+        """Read what ``save`` wrote; nothing in it is executed. A network of one's own is to be given as ``network``."""
+        model = load_model(Path(path), network, device)
+        made = cls(model.sigma, model.network_name if network is None else network, model.method_name, device=device)
+        made._model = model
+        return made
+
+    @property
+    def classes_(self) -> tuple[Any, ...]:
+        names = self.sigma.class_names
+        return tuple(range(len(names))) if list(names) == [str(k) for k in range(len(names))] else names
+
+    @property
+    def ratios_(self) -> FloatArray | None:
+        return self._fitted().ratios
+
+    @property
+    def untold_(self) -> list[tuple[Any, ...]]:
+        return [tuple(self.classes_[label] for label in group) for group in self._fitted().groups]
+
+    @property
+    def weak_accuracy_(self) -> float:
+        return self._fitted().figures["validation_weak_accuracy"]
+
+    @property
+    def model_(self) -> Model:
+        """The trained network with all that belongs to it."""
+        return self._fitted()
+
+    def _fitted(self) -> Model:
+        if self._model is None:
+            raise InvalidInput("WeakClassifier", "fit() or load() before it is asked", "neither so far")
+        return self._model
+
+    def _samples(self, images: Images, tuples: Any, weak: Any, validation: Any) -> Samples:
+        rows = check_tuples("tuples", tuples, self.sigma.arity, len(images))
+        values = as_weak(weak, self.sigma, len(rows))
+        if validation is None:
+            train, held = hold_out(rows, _HELD_OUT, self.settings.seed)
+            others, known = rows[held], values[held]
+            rows, values = rows[train], values[train]
+        else:
+            if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+                raise InvalidInput("validation", "a pair of tuples and weak labels", type(validation).__name__)
+            others = check_tuples("validation tuples", validation[0], self.sigma.arity, len(images))
+            known = as_weak(validation[1], self.sigma, len(others), "validation weak labels")
+            if len(others) == 0:
+                raise InvalidInput("validation", "at least one sample", "none")
+        return Samples(rows, values, others, known, test=np.empty(0, dtype=np.int64))
+
+    def _adjusted(self, scores: Tensor, adjustment: str) -> Tensor:
+        model = self._fitted()
+        if model.ratios is None or model.ratios.ndim == 2:
+            given = "a sigma without such ratios" if model.ratios is None else "ratios that differ by position"
+            raise InvalidInput("adjust", "none, unless one ratio a class was estimated", given)
+        choice = select(model.validation_scores, model.validation_weak, model.sigma, model.ratios, adjustment)
+        return apply_adjustment(scores, model.ratios, choice)

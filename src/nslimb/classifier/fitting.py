@@ -1,0 +1,110 @@
+"""Training runs behind ``WeakClassifier.fit``: one, or several starts of which weak samples choose the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from nslimb.arrays import FloatArray
+from nslimb.classifier.model import Model, untold
+from nslimb.classifier.networks import Plan, drawn_anew
+from nslimb.data.batches import Images, on_device
+from nslimb.data.samples import Samples
+from nslimb.learning.history import Epoch
+from nslimb.learning.loop import Trained, predict, train
+from nslimb.learning.methods import make_method
+from nslimb.learning.settings import Settings
+from nslimb.learning.stopping import best_likelihood
+from nslimb.marginals.training import training_ratios
+from nslimb.seeds import torch_seed
+from nslimb.sigma.component import Sigma
+from nslimb.sigma.transducer import Transducer
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What to train, and how."""
+
+    sigma: Sigma
+    network: Plan
+    method: str
+    method_settings: dict[str, Any]
+    settings: Settings
+    restarts: int
+
+
+def choose_method(method: str, sigma: Sigma) -> str:
+    """``auto`` is the recipe; without its ratios, sl-balanced, where weak labels are sequences that nobody can list."""
+    if method != "auto":
+        return method
+    return "sl-balanced" if isinstance(sigma, Transducer) else "recipe"
+
+
+def fit_model(images: Images, samples: Samples, wish: Wish, folder: Path) -> tuple[Model, list[Epoch]]:
+    """The model of the start whose weights explain the weak validation samples best, and its history."""
+    runs = [_run(images, samples, wish, folder, start) for start in range(wish.restarts + 1)]
+    likelihoods = [best_likelihood(run.history, wish.settings.patience) for run in runs]
+    chosen = runs[int(np.argmax(likelihoods))]
+    return _model(images, samples, wish, chosen), chosen.history
+
+
+def _run(images: Images, samples: Samples, wish: Wish, folder: Path, start: int) -> Trained:
+    """One start; the first has the seed and, where there are others, each has a folder of its own."""
+    settings, factory = wish.settings, wish.network.factory
+    if start:
+        settings = replace(settings, seed=torch_seed(settings.seed, "restart", start))
+        factory = drawn_anew(factory) if wish.network.own else factory
+    return train(
+        images,
+        samples,
+        wish.sigma,
+        make_method(wish.method, wish.sigma, **wish.method_settings),
+        settings,
+        folder / f"start={start}" if wish.restarts else folder,
+        factory=factory,
+        take_up=True,
+        description=f"start {start + 1} of {wish.restarts + 1}" if wish.restarts else "training",
+    )
+
+
+def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Model:
+    network, method, sigma = trained.network, trained.method, wish.sigma
+    ratios = _ratios(trained, samples, sigma)
+    pixels = on_device(images, next(network.parameters()).device)
+    scores = predict(network, method, pixels, samples.validation, wish.settings.normalisation).cpu()
+    weak = torch.from_numpy(samples.validation_weak)
+    return Model(
+        sigma=sigma,
+        network=network,
+        method=method,
+        network_name=wish.network.name,
+        own_network=wish.network.own,
+        method_name=wish.method,
+        settings={**wish.settings.learned(), "restarts": wish.restarts, "method": method.describe()},
+        image_shape=tuple(pixels.shape[1:]),
+        normalisation=wish.settings.normalisation,
+        ratios=ratios,
+        groups=untold(sigma, ratios, samples.train_weak),
+        validation_scores=scores,
+        validation_weak=samples.validation_weak,
+        figures={
+            "validation_samples": len(samples.validation),
+            "validation_weak_accuracy": float(sigma.explains(scores.argmax(-1), weak).double().mean()),
+            "validation_log_likelihood": float(sigma.log_likelihood(scores, weak).mean()),
+        },
+    )
+
+
+def _ratios(trained: Trained, samples: Samples, sigma: Sigma) -> FloatArray | None:
+    """Those that the method had, or else Algorithm 1's."""
+    found = trained.method.ratios
+    if found is None:
+        if isinstance(sigma, Transducer):
+            return None
+        found = training_ratios(samples.train_weak, sigma)
+    ratios: FloatArray = found.detach().cpu().double().numpy()
+    return ratios

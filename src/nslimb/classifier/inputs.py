@@ -1,0 +1,72 @@
+"""What a user hands to a classifier, checked before anything is learned from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nslimb.arrays import IntArray
+from nslimb.data.batches import Images, channels_last
+from nslimb.data.pixels import check_unit_range
+from nslimb.errors import InvalidInput
+from nslimb.sigma.component import Sigma
+
+
+def as_images(images: Any, normalisation: str = "auto") -> Images:
+    """Images [N, H, W] or [N, H, W, 3] as an array of uint8 or of floats in [0, 1], or a data set as it is.
+
+    Arrays and tensors of either order of channels are taken. Whole numbers go from 0 to 255, floats from 0 to 1;
+    with ``normalisation="none"`` floats may be anything.
+    """
+    if not isinstance(images, (np.ndarray, Tensor)):
+        if not (hasattr(images, "__getitem__") and hasattr(images, "__len__")) or isinstance(
+            images, (list, tuple, str)
+        ):
+            expected = "an array or tensor of images, or a torch Dataset"
+            raise InvalidInput("images", expected, f"an object of type {type(images).__name__}")
+        dataset: Images = images
+        return dataset
+    try:
+        given = torch.from_numpy(images) if isinstance(images, np.ndarray) else images.detach().cpu()
+    except TypeError as error:
+        raise InvalidInput("images", "an array of numbers", f"dtype {images.dtype}") from error
+    if len(given) == 0:
+        raise InvalidInput("images", "at least one image", "none")
+    pixels = channels_last(given)
+    if normalisation != "none":
+        if pixels.is_floating_point():
+            check_unit_range(pixels)
+        elif pixels.numel() and int(pixels.max()) == 1:
+            expected = "whole numbers from 0 to 255; images of 0 and 1 as floats or bool"
+            raise InvalidInput("images", expected, "whole numbers of which none is above 1")
+    array: np.ndarray[Any, Any] = pixels.contiguous().numpy()
+    return array
+
+
+def as_weak(weak: Any, sigma: Sigma, number: int, argument: str = "weak") -> IntArray:
+    """Weak labels by value, one for each of ``number`` samples, as the passes take them: [n], or [n, L]."""
+    try:
+        found: IntArray = sigma.encode(weak).numpy()
+    except InvalidInput as error:
+        raise InvalidInput(argument, f"{error.expected}, by value", error.given) from None
+    if len(found) != number:
+        raise InvalidInput(argument, f"a weak label for each of the {number} tuples", len(found))
+    return found
+
+
+def as_labels(labels: Any, classes: Sequence[Any], number: int) -> IntArray:
+    """Gold labels of images, as predictions have them, as class numbers [n]."""
+    index = {label: place for place, label in enumerate(classes)}
+    listed = labels.tolist() if isinstance(labels, (Tensor, np.ndarray)) else list(labels)
+    shown = ", ".join(map(repr, list(classes)[:10])) + (", ..." if len(classes) > 10 else "")
+    expected = f"a class for each of the {number} images ({shown})"
+    if len(listed) != number:
+        raise InvalidInput("labels", expected, len(listed))
+    unknown = [label for label in listed if isinstance(label, list) or label not in index]
+    if unknown:
+        raise InvalidInput("labels", expected, repr(unknown[0]))
+    return np.array([index[label] for label in listed], dtype=np.int64)
