@@ -146,10 +146,7 @@ def test_a_mirror_that_was_killed_midway_is_made_anew(tmp_path: Path, monkeypatc
     uri = tracking_uri(tmp_path)
     make_run(tmp_path / PATH)
     client(uri)
-    dies = (
-        "import os\nfrom nslimb.experiment import tracking\n"
-        "tracking._link = lambda *_: os.kill(os.getpid(), 9)\n"
-    )
+    dies = "import os\nfrom nslimb.experiment import tracking\ntracking._link = lambda *_: os.kill(os.getpid(), 9)\n"
     killed = subprocess.run([sys.executable, "-c", dies + CODE, uri, str(tmp_path), PATH], check=False, timeout=120)
     assert killed.returncode == -9
     (half,) = runs_of(uri)
@@ -223,7 +220,8 @@ def test_a_real_server_that_goes_away_and_comes_back(tmp_path: Path, monkeypatch
         assert mirror_cell(uri, "max", cell, titles, tmp_path) == {PATH: "added", other: "unchanged"}
         assert [run.data.metrics["none.accuracy"] for run in runs_of(uri, "full")] == [0.125]
         older, newer = sorted(
-            (run for run in runs_of(uri) if run.info.run_name == "SL"), key=lambda run: run.data.metrics["none.accuracy"]
+            (run for run in runs_of(uri) if run.info.run_name == "SL"),
+            key=lambda run: run.data.metrics["none.accuracy"],
         )
         assert (older.data.metrics["none.accuracy"], older.data.tags["superseded"]) == (0.5, "yes")
         assert (newer.data.metrics["none.accuracy"], newer.data.tags["superseded"]) == (0.75, "no")

@@ -7,24 +7,35 @@ from pathlib import Path
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment import names, paths, places, recipes
-from nslimb.experiment.checks import check_sources
+from nslimb.experiment.commandline import check_configfiles, check_profiles
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
 from nslimb.experiment.finished import MARK, is_settled
-from nslimb.experiment.folder import claim_results, hold_results, redate_results
+from nslimb.experiment.folder import (
+    check_results,
+    claim_results,
+    hold_results,
+    redate_results,
+)
+from nslimb.experiment.needs import check_images, what_can_run
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
 from nslimb.experiment.titles import run_title
 
 try:
     files = [Path(path) for path in workflow.configfiles]
+    check_configfiles(files)
     for path in files:
         read_yaml(path)  # what YAML would silently pass over
     CONFIG = read_config(config, files[-1].resolve().parent if files else None)
+    check_results(CONFIG)
+    CONFIG, LEFT_OUT = what_can_run(CONFIG)
     if workflow.is_main_process:  # not in every job
-        check_sources(CONFIG)
-    claim_results(CONFIG)
+        check_profiles(sys.argv)
+        check_images(CONFIG)
+        for line in LEFT_OUT:
+            print(f"nslimb: {line}", file=sys.stderr)
 except NslimbError as error:
     sys.exit(f"nslimb: {error}")
 

@@ -1,9 +1,9 @@
 """MLflow as a mirror of the results folder: the one place that imports mlflow.
 
-Files are the truth. A run is looked up by grid, protocol, path and settings, and carries a digest of its files: mirroring
-twice changes nothing, the same run with the same settings is replaced, and one with other settings is another run, beside
-which the older stays, tagged as superseded. Those older ones are MLflow's own: a lost store is rebuilt from the files,
-which have the newest alone.
+Files are the truth. A run is looked up by grid, protocol, path and settings, and carries a digest of its files:
+mirroring twice changes nothing, the same run with the same settings is replaced, and one with other settings is another
+run, beside which the older stays, tagged as superseded. Those older ones are MLflow's own: a lost store is rebuilt from
+the files, which have the newest alone.
 """
 
 from __future__ import annotations
