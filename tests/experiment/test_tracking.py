@@ -94,7 +94,7 @@ def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, mon
     assert kept.name == found.info.run_id
     assert sorted(path.name for path in (kept / "artifacts").iterdir()) == FILES
     (tmp_path / "mlflow.db").unlink()
-    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=120) == 0
+    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=900) == 0
     assert (tmp_path / "mlflow.db").stat().st_size > 0
     assert json.loads((tmp_path / "last.json").read_text()) == {PATH: "created"}
 
@@ -130,7 +130,7 @@ def test_four_workers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for path in paths:
         make_run(tmp_path / path)
     workers = [in_a_process_of_its_own(uri, tmp_path, path) for path in paths]
-    assert [worker.wait(timeout=120) for worker in workers] == [0, 0, 0, 0]
+    assert [worker.wait(timeout=900) for worker in workers] == [0, 0, 0, 0]
     assert sorted(run.data.tags["nslimb.path"] for run in runs_of(uri)) == paths
 
 
@@ -147,11 +147,11 @@ def test_a_mirror_that_was_killed_midway_is_made_anew(tmp_path: Path, monkeypatc
     make_run(tmp_path / PATH)
     client(uri)
     dies = "import os\nfrom nslimb.experiment import tracking\ntracking._link = lambda *_: os.kill(os.getpid(), 9)\n"
-    killed = subprocess.run([sys.executable, "-c", dies + CODE, uri, str(tmp_path), PATH], check=False, timeout=120)
+    killed = subprocess.run([sys.executable, "-c", dies + CODE, uri, str(tmp_path), PATH], check=False, timeout=900)
     assert killed.returncode == -9
     (half,) = runs_of(uri)
     assert "nslimb.digest" not in half.data.tags
-    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=120) == 0
+    assert in_a_process_of_its_own(uri, tmp_path, PATH).wait(timeout=900) == 0
     (whole,) = runs_of(uri)
     assert whole.info.run_id != half.info.run_id
     assert "nslimb.digest" in whole.data.tags
