@@ -19,7 +19,7 @@ run: $(READY)  ## install, then run the quick grid: all methods, tables, figures
 	@$(SNAKEMAKE) $(QUICK) $(QUIET)
 	@echo "==> the report"
 	@$(SNAKEMAKE) $(QUICK) $(QUIET) --report results/quick/report.html
-	@for table in results/quick/tables/*.md; do echo; cat $$table; done
+	@$(PY) -m nslimb.experiment.front config/quick.yaml
 	@echo
 	@echo "tables:   results/quick/tables (tidy CSV, Markdown, LaTeX), figures: results/quick/figures"
 	@echo "report:   results/quick/report.html"

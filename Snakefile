@@ -36,6 +36,7 @@ localrules:
     table,
     runtime_table,
     comparison,
+    front,
     publish,
 
 

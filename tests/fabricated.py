@@ -124,6 +124,7 @@ def grid_run(method: str, seed: str = "1", accuracy: float | None = 0.5, rho: st
         supervised=method == "supervised",
         sigma="max",
         title="MAX",
+        class_names=tuple("0123456789"),
         adjustments=ADJUSTMENTS,
         colour="#000000",
         mark="o",

@@ -10,7 +10,8 @@ from nslimb.experiment import names, paths, places, recipes
 from nslimb.experiment.commandline import check_configfiles, check_profiles
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
-from nslimb.experiment.figures import FIGURES, figure_name
+from nslimb.experiment.figures import figure_name
+from nslimb.experiment.figures.shown import figure_entries
 from nslimb.experiment.finished import MARK, is_settled
 from nslimb.experiment.folder import (
     check_results,
@@ -43,11 +44,14 @@ except NslimbError as error:
 config.update(CONFIG.model_dump(mode="json"))
 
 RESULTS = str(CONFIG.results)
+FRONT = f"{RESULTS}/result.html"
+# For the report's first page, which shows it.
+config["front"] = str(Path(FRONT).resolve()) if Path(FRONT).exists() else ""
 LOGS = f"logs/{CONFIG.name}"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 GPU = 0 if CONFIG.training.device == "cpu" else 1  # without one, all cores may train
 CELL, RUN, TIMING = paths.below(RESULTS, (paths.CELL, paths.RUN, paths.TIMING))
-FIGURE_NAMES = [figure_name(entry) for entry in CONFIG.figures or FIGURES]
+FIGURE_NAMES = [figure_name(entry) for entry in figure_entries(CONFIG)]
 
 
 wildcard_constraints:
@@ -185,13 +189,14 @@ def cell_command(wildcards):
 
 
 def table_files():
-    """Every table in every form, and the comparison with the paper."""
+    """Every table in every form, the comparison with the paper, and the page of them all."""
     tables = [
         paths.table_file(name, form)
         for name in grid.table_names(CONFIG)
         for form in ("csv", "md", "tex")
     ]
-    return paths.below(RESULTS, [*tables, paths.table_file("comparison", "csv")])
+    comparison = paths.table_file("comparison", "csv")
+    return [*paths.below(RESULTS, [*tables, comparison]), FRONT]
 
 
 def figure_files():
@@ -204,6 +209,12 @@ def figure_files():
             for form in ("png", "svg")
         ),
     )
+
+
+def figure_caption(name):
+    """A figure's own caption; of one's own figure a general one."""
+    own = places.ROOT / "workflow" / "report" / "figures" / f"{name}.rst"
+    return f"../report/figures/{name}.rst" if own.exists() else "../report/figure.rst"
 
 
 def study_names():

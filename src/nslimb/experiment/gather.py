@@ -16,7 +16,7 @@ from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.finished import finished_metrics
 from nslimb.experiment.runs.metrics import Metrics
-from nslimb.experiment.titles import benchmark_title, printed_adjustments, printed_name
+from nslimb.experiment.titles import benchmark_title, class_names, printed_adjustments, printed_name
 from nslimb.learning.history import Epoch, read_history
 from nslimb.learning.methods import method_class
 from nslimb.plotting import COLOURS
@@ -36,6 +36,7 @@ class GridRun:
     supervised: bool  # trained on gold labels: what the network can do at all
     sigma: str  # its benchmark's, as the configuration names it
     title: str  # of its benchmark
+    class_names: tuple[str, ...]  # as figures print them
     adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
     mark: str
@@ -79,10 +80,13 @@ def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> 
     place, count as missing.
     """
     order = list(dict.fromkeys(method for _, method in runs(config)))
-    return [_open(config, cell, method, order.index(method), any_code) for cell, method in chosen]
+    classes = {name: class_names(config, name) for name in config.benchmarks}
+    return [
+        _open(config, cell, method, order.index(method), classes[cell.benchmark], any_code) for cell, method in chosen
+    ]
 
 
-def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -> GridRun:
+def _open(config: Config, cell: Cell, method: str, place: int, classes: tuple[str, ...], any_code: bool) -> GridRun:
     folder = config.results / run_path(cell, method)
     metrics = finished_metrics(config, cell, method, any_code=any_code)
     history = folder / names.HISTORY
@@ -95,6 +99,7 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         supervised=variant.method == "supervised",
         sigma=config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma,
         title=benchmark_title(config, cell.benchmark),
+        class_names=classes,
         adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],
         mark=MARKS[place % len(MARKS)],

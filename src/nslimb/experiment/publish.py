@@ -75,7 +75,7 @@ def write_all(config: Config) -> None:
     """Every table as far as the grid has come; broken files are set aside and count as missing."""
     wanted = table_names(config)
     jobs = [partial(write_table, config, name) for name in wanted if name != "runtime"]
-    jobs += [partial(write_comparison, config)] if jobs else []
+    jobs += [partial(write_comparison, config), partial(_write_front, config)] if jobs else []
     jobs += [partial(write_runtime, config)] if "runtime" in wanted else []
     for job in jobs:
         while True:
@@ -84,6 +84,12 @@ def write_all(config: Config) -> None:
                 break
             except BrokenFile as error:
                 set_aside(error.path)
+
+
+def _write_front(config: Config) -> None:
+    from nslimb.experiment.front import write_front
+
+    write_front(config)
 
 
 def _path(config: Config, name: str, form: str) -> Path:

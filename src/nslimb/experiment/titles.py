@@ -14,6 +14,12 @@ def benchmark_title(config: Config, benchmark: str) -> str:
     return own.title if own.name == benchmark else benchmark.replace("_", " ")
 
 
+def class_names(config: Config, benchmark: str) -> tuple[str, ...]:
+    """The classes of a benchmark as figures print them: digits and + - * for HWF."""
+    block = block_of(config, benchmark)
+    return tuple(map(str, block.problem(benchmark).build(int(block.M[0]), config.base).class_names))
+
+
 def printed_name(config: Config, benchmark: str, method: str) -> str:
     """A method as tables print it; a variant by the name that it was given."""
     variant = variant_of(config, benchmark, method)
