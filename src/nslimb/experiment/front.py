@@ -40,9 +40,9 @@ _STYLE = """<meta charset="utf-8">
 """
 _READING = (
     "Accuracy on the test images in per cent after the last epoch, mean ± standard deviation over seeds; below it the "
-    "paper's number, then macro recall (the mean of the accuracies of the classes) and the worst class. An entry is bold "
-    "where chance cannot account for its lead over all others. The identifiable ceiling is what the weak labels that were "
-    "drawn allow at all."
+    "paper's number, then macro recall (the mean of the accuracies of the classes) and the worst class. An entry is "
+    "bold where chance cannot account for its lead over all others. The identifiable ceiling is what the weak labels "
+    "that were drawn allow at all."
 )
 
 
