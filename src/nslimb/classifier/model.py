@@ -51,7 +51,7 @@ class Model:
 
 def untold(sigma: Sigma, ratios: FloatArray | None, weak: WeakArray) -> tuple[tuple[int, ...], ...]:
     """Groups of classes that the weak labels of the training samples do not tell apart; none where that is unknown."""
-    if ratios is None or weak.dtype.kind != "i":  # sets say less than single weak labels, and how much is not known
+    if ratios is None or not sigma.lists_weak_labels or weak.dtype.kind != "i":  # what sets tell is not known
         return ()
     try:
         found = confusions(sigma, ratios, weak=torch.from_numpy(weak))

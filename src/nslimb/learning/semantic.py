@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from nslimb.checks import check_log_scores, check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import refuse_sets
@@ -40,6 +41,9 @@ def semantic_loss(
     the same ones for every sample, so that they refuse a family. They also refuse weak labels that are sets (bool
     [B, S]: any of these) or log-weights (float [B, S]).
 
+    The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
+    a wait (on the CPU).
+
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
     >>> semantic_loss(uniform, [1], sigma).exp().reciprocal()
@@ -52,6 +56,9 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
+    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
+    if not sigma.is_family:  # positions that a member lacks may have any scores
+        check_normalised(log_scores)
     if form == "bce" or engine != "native" or noise:
         refuse_sets(weak, len(sigma.weak_labels), "the binary cross-entropy, Scallop and a noise rate")
     if form == "nll" and engine == "native":

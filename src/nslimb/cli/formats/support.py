@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nslimb.cli.formats.weak import readable_csv
+from nslimb.data.columns import readable_csv
 from nslimb.errors import DataError
 from nslimb.sigma.component import Sigma
 

@@ -44,6 +44,30 @@ def readable_csv(path: Path) -> Iterator[Iterator[list[str]]]:
         raise DataError(f"{path}: cannot be read as CSV ({error})") from error
 
 
+def read_rows(path: Path, columns: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """The cells of these columns, a row each, and what is wrong with rows that lack one; such a row is left out."""
+    rows: list[list[str]] = []
+    wrong: list[str] = []
+    with readable_csv(path) as lines:
+        header = next(lines, None)
+        if header is None:
+            raise DataError(f"{path}: is empty; expected a CSV file whose first line names its columns")
+        missing = [column for column in columns if column not in header]
+        if missing:
+            named = ", ".join(map(repr, missing))
+            raise DataError(f"{path}: has no column {named}; it has {', '.join(map(repr, header))}")
+        places = [header.index(column) for column in columns]
+        for number, row in enumerate((row for row in lines if row), start=1):
+            cells = [row[place].strip() if place < len(row) else "" for place in places]
+            empty = [column for column, cell in zip(columns, cells, strict=True) if not cell]
+            if empty:
+                wrong.append(f"{path}, row {number}: nothing in {', '.join(map(repr, empty))}")
+            rows.append(cells)
+    if not rows:
+        raise DataError(f"{path}: has no row below its header")
+    return rows, wrong
+
+
 def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> IntArray | BoolArray:
     """Indices of weak labels written as text: ``str`` or ``repr`` of the label, or a Python literal equal to it.
 
@@ -51,6 +75,17 @@ def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> IntArray | B
     True, true or 1. A text that is no weak label may be several of them with | between: the set 3|4. Where there are
     such, all rows are sets, bool [n, S]. The first text that is none of these is an error that names its row.
     """
+    codes = find_texts(texts, sigma)
+    if None in codes:
+        row = codes.index(None)
+        several = ", or several with | between" if "|" in texts[row] else ""
+        expected = f"a weak label of sigma ({shown(sigma)}){several}"
+        raise InvalidInput(f"{path}, row {row + 1}", expected, repr(texts[row]))
+    return as_array([parts for parts in codes if parts is not None], sigma)
+
+
+def find_texts(texts: Sequence[str], sigma: Sigma) -> list[tuple[int, ...] | None]:
+    """The index of each weak label that is written as text, several for a set; None for what is none."""
     known = _names(sigma.weak_labels)
     index = {label: i for i, label in enumerate(sigma.weak_labels)}
 
@@ -58,21 +93,28 @@ def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> IntArray | B
         named = known.get(text, known.get(text.strip()))
         return _literal(text.strip(), index) if named is None else named
 
-    found: dict[str, list[int | None]] = {}
+    found: dict[str, tuple[int, ...] | None] = {}
     for text in dict.fromkeys(texts):
         whole = single(text)
-        found[text] = [whole] if whole is not None or "|" not in text else list(map(single, text.split("|")))
-    for row, text in enumerate(texts, start=1):
-        if None in found[text]:
-            shown = ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
-            expected = f"a weak label of sigma ({shown})" + (", or several with | between" if "|" in text else "")
-            raise InvalidInput(f"{path}, row {row}", expected, repr(text))
-    if all(len(codes) == 1 for codes in found.values()):
-        return np.array([found[text][0] for text in texts], dtype=np.int64)
-    sets = np.zeros((len(texts), len(index)), dtype=np.bool_)
-    for row, text in enumerate(texts):
-        sets[row, [code for code in found[text] if code is not None]] = True
+        parts = [whole] if whole is not None or "|" not in text else list(map(single, text.split("|")))
+        known_parts = tuple(part for part in parts if part is not None)
+        found[text] = known_parts if len(known_parts) == len(parts) else None
+    return [found[text] for text in texts]
+
+
+def as_array(codes: Sequence[tuple[int, ...]], sigma: Sigma) -> IntArray | BoolArray:
+    """Weak labels that were found: int64 [n], or bool [n, S] where some are sets."""
+    if all(len(parts) == 1 for parts in codes):
+        return np.array([parts[0] for parts in codes], dtype=np.int64)
+    sets = np.zeros((len(codes), len(sigma.weak_labels)), dtype=np.bool_)
+    for row, parts in enumerate(codes):
+        sets[row, list(parts)] = True
     return sets
+
+
+def shown(sigma: Sigma) -> str:
+    """The first of sigma's weak labels, for messages."""
+    return ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
 
 
 def _names(labels: Sequence[Hashable]) -> dict[str, int]:
