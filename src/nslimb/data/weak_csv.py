@@ -43,7 +43,7 @@ def read_weak_csv(
     tables = [read_rows(part, [*columns, weak]) for part in paths]
     names: dict[str, int] = {}
     first: list[str] = []  # where each picture is named first
-    parts: list[tuple[IntArray, IntArray]] = []
+    parts: list[tuple[IntArray, WeakArray]] = []
     for part, (rows, empty) in zip(paths, tables, strict=True):
         wrong += empty
         codes = _encode([row[-1] for row in rows], sigma, part, wrong)
