@@ -28,7 +28,9 @@ def check_config(config: Config) -> None:
     for name, block in config.benchmarks.items():
         _at(f"benchmarks.{name}", _check_sigma, config, name, block)
         _at(f"benchmarks.{name}.source", _check_source, config, block)
-        _at(f"benchmarks.{name}.network", NETWORKS.get, block.network, config.base)
+        for network in [block.network] if isinstance(block.network, str) else block.network.values():
+            _at(f"benchmarks.{name}.network", NETWORKS.get, network, config.base)
+        _at(f"benchmarks.{name}.network", _check_spaces, config, name, block)
         for variant in block.methods:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
         _at(f"benchmarks.{name}", _check_ratios, config, name, block)
@@ -94,6 +96,17 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
     if block.noise:
         raise InvalidInput("noise", "0 with samples: once", block.noise)
+
+
+def _check_spaces(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
+    """A network for each space of sigma, where there are several networks."""
+    if isinstance(block.network, str):
+        return
+    for arity in block.M:
+        known = [space.name for space in block.problem(benchmark).build(int(arity), config.base).spaces]
+        if sorted(block.network) != sorted(known):
+            expected = f"one network, or one for each of the spaces {', '.join(known)}"
+            raise InvalidInput("network", expected, ", ".join(block.network))
 
 
 def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None:

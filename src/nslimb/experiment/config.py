@@ -35,7 +35,7 @@ class BenchmarkBlock(Block):
     sigma: str | dict[str, dict[str, Any]] | None = None
     classes: int | Names | None = None
     source: str
-    network: str
+    network: str | dict[str, str]  # or one for each of sigma's spaces
     samples: Annotated[int, Field(ge=1)] | Literal["once"]
     M: Texts = Field(min_length=1)
     rho: Texts = ("0",)

@@ -69,7 +69,7 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
     """For training a method on a cell."""
     block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
     files = _sigma_files(config, cell.benchmark)
-    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    files += [entry_file(METHODS, variant.method, config.base), *_network_files(config, block.network)]
     return {
         **_problem(config, cell.benchmark, cell.M),
         "network": block.network,
@@ -215,6 +215,11 @@ def _sigma_files(config: Config, benchmark: str) -> list[Path | None]:
     return [_sigma_file(problem, config.base)]
 
 
+def _network_files(config: Config, network: str | dict[str, str]) -> list[Path | None]:
+    names = [network] if isinstance(network, str) else network.values()
+    return [entry_file(NETWORKS, name, config.base) for name in names]
+
+
 def _sigma_file(problem: Problem, base: Path) -> Path | None:
     if problem.sigma in BENCHMARKS:
         return entry_file(BENCHMARKS, problem.sigma)
@@ -228,7 +233,7 @@ def _adjust_files(config: Config, cell: Cell, method: str) -> list[Path | None]:
 
     block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
     files = _sigma_files(config, cell.benchmark)
-    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    files += [entry_file(METHODS, variant.method, config.base), *_network_files(config, block.network)]
     files += [entry_file(ADJUSTMENTS, name, config.base) for name in config.adjustments]
     files += [entry_file(METRICS, name, config.base) for name in config.metrics]
     return files

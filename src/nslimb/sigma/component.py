@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,7 @@ from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
 from nslimb.sigma.positions import read_positions
 from nslimb.sigma.sets import decode_sets, encode_sets, log_weights, members, read_sets, total_sizes
+from nslimb.sigma.spaces import Space, laid_apart, read_spaces
 from nslimb.sigma.tracing import compile_expression
 from nslimb.sigma.values import check_class_names, decode_listed, encode_listed
 
@@ -85,6 +87,7 @@ class Sigma:
         self.options = dict(options or {})
         self.program = program  # writes sigma down for the engine "scallop"
         self.class_names = check_class_names(class_names, diagram.num_classes)
+        self._spaces: tuple[Space, ...] | None = None
         self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -277,15 +280,69 @@ class Sigma:
     def groups(self) -> tuple[int, ...] | None:
         """The group of each position, where positions of one group share a marginal; None where all do.
 
-        Positions that accept the same labels share one: in a formula the digits do, and the operators.
+        Positions of one space share one (:attr:`spaces`); where there are no spaces, those that accept the same labels:
+        in a formula the digits do, and the operators.
 
         >>> from nslimb.sigma import formula, maximum
         >>> formula(5).groups, maximum(3).groups
         ((0, 1, 0, 1, 0), None)
         """
+        if self._spaces is not None:
+            of_position = {position: k for k, space in enumerate(self._spaces) for position in space.positions}
+            return tuple(of_position[i] for i in range(self.arity)) if len(self._spaces) > 1 else None
         index: dict[bytes, int] = {}
         groups = tuple(index.setdefault(row.tobytes(), len(index)) for row in self.accepted)
         return groups if len(index) > 1 else None
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """The kinds of labels, each with the positions that have it; one for all where nothing else was said."""
+        if self._spaces is not None:
+            return self._spaces
+        every = tuple(range(self.num_classes))
+        return (Space("class", every, self.class_names, tuple(range(self.arity))),)
+
+    def with_spaces(
+        self, spaces: Mapping[str, Sequence[int]], labels: Mapping[str, Sequence[int]] | None = None
+    ) -> Sigma:
+        """The same sigma with :attr:`spaces` {name: positions}, each of which may have a classifier of its own.
+
+        A space covers the labels that its positions accept, or those that ``labels`` {name: labels} give it. Two spaces
+        may have the same labels: they then mean different things.
+
+        >>> sigma = Sigma.from_function(lambda y: y[0] and y[1], num_classes=2, arity=2)
+        >>> apart = sigma.with_spaces({"red": [0], "stop": [1]})
+        >>> [space.name for space in apart.spaces], apart.groups
+        (['red', 'stop'], (0, 1))
+        """
+        same = copy.copy(self)
+        same._spaces = read_spaces(spaces, labels, self)
+        return same
+
+    def by_space(self) -> Sigma:
+        """The same function over the labels of all spaces, one after another: class k of space A is never one of B.
+
+        What is asked class by class (shortcuts, confusions, risk bounds, ratios) is then answered space by space: a map
+        of these classes that explains the weak labels is a map for each space.
+
+        >>> sigma = Sigma.from_function(lambda y: y[0] ^ y[1], num_classes=2, arity=2)
+        >>> apart = sigma.with_spaces({"red": [0], "stop": [1]}).by_space()
+        >>> apart.class_names
+        ('red 0', 'red 1', 'stop 0', 'stop 1')
+        """
+        names = [
+            f"{space.name} {name}" if len(self.spaces) > 1 else name
+            for space in self.spaces
+            for name in space.class_names
+        ]
+        apart = Sigma(laid_apart(self.diagram, self.spaces), self.name, self.options, names)
+        offset, placed = 0, []
+        for space in self.spaces:
+            labels = tuple(range(offset, offset + len(space.labels)))
+            placed.append(Space(space.name, labels, tuple(names[offset : offset + len(labels)]), space.positions))
+            offset += len(labels)
+        apart._spaces = tuple(placed)
+        return apart
 
     def __repr__(self) -> str:
         return (

@@ -22,12 +22,12 @@ from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.marginals import Marginals
 from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
-from nslimb.learning.loop import predict
+from nslimb.learning.loop import network_of, predict
 from nslimb.learning.methods.base import Method
 from nslimb.metrics.confusion import confusion_matrix
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
-from nslimb.networks import Classifier, build
+from nslimb.networks import Classifier, Spaced
 from nslimb.sigma.component import Sigma
 from nslimb.theory.confusions import confusions
 from nslimb.theory.majority import learned_shortcut
@@ -55,7 +55,7 @@ def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
     cell = folder.parent
     sigma = sigma_of(recipe, host)
     stored = load_weights(folder / names.MODEL)
-    network = build(recipe["network"], sigma.num_classes, recipe["seed"], base=host.base)
+    network = network_of(recipe["network"], sigma, recipe["seed"], base=host.base)
     network.load_state_dict(stored["network"])
     method = method_of(recipe, host, sigma, cell)
     method.load_state_dict(stored["method"])
@@ -106,6 +106,9 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     run = open_run(recipe, host, ready, folder)
     ratios, gold = run.ratios, run.gold
     scores, in_tuples = test_scores(run)
+    if isinstance(run.network, Spaced):  # an image is known to be of its kind, and a position of its space
+        scores = run.network.among_their_kind(scores, torch.from_numpy(gold.test)).log_softmax(-1)
+        in_tuples = run.network.at_positions(in_tuples).log_softmax(-1)
     tried = [as_adjustment(entry, host.base) for entry in recipe["adjustments"]]
     adjusted = evaluate_adjustments(
         scores,
