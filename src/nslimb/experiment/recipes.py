@@ -22,9 +22,10 @@ from nslimb.experiment.digests import code_digest, entry_file, module_file
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.problem import Problem
 from nslimb.experiment.variants import Variant
+from nslimb.files import digest
 from nslimb.learning.methods import METHODS, method_class
 from nslimb.networks import NETWORKS
-from nslimb.sigma.resolve import SIGMAS
+from nslimb.sigma.resolve import SIGMAS, is_rule_file
 from nslimb.sigma.support import known_ratios, read_support
 
 Recipe = dict[str, Any]
@@ -195,8 +196,10 @@ def study_digest(config: Config, entry: str) -> str:
 
 def _problem(config: Config, benchmark: str, arity: str) -> Recipe:
     block = block_of(config, benchmark)
+    problem = block.problem(benchmark)
+    rules = {"rules": digest(Path(config.base, problem.sigma).read_bytes())} if is_rule_file(problem.sigma) else {}
     return {
-        "problem": {**asdict(block.problem(benchmark)), "arity": int(arity)},
+        "problem": {**asdict(problem), "arity": int(arity), **rules},
         "source": _source(config, benchmark),
     }
 
@@ -223,6 +226,8 @@ def _network_files(config: Config, network: str | dict[str, str]) -> list[Path |
 def _sigma_file(problem: Problem, base: Path) -> Path | None:
     if problem.sigma in BENCHMARKS:
         return entry_file(BENCHMARKS, problem.sigma)
+    if is_rule_file(problem.sigma):
+        return None  # no code: its text is part of the problem
     known = problem.sigma.replace("-", "_")
     return entry_file(SIGMAS, known if known in SIGMAS else problem.sigma, base)
 

@@ -223,6 +223,36 @@ class Sigma:
         diagram = compile_expression(formula.holds, positions, check_count("max_states", max_states))
         return cls(diagram, "dimacs")
 
+    @classmethod
+    def from_asp(
+        cls,
+        path: str | Path,
+        classes: Sequence[int | Sequence[str]],
+        weak: str = "weak",
+        order: Sequence[int] | None = None,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """A logic program in a file, in the language of clingo (``pip install 'nslimb[asp]'``).
+
+        The program sees ``label(I, C)``, I from 1, C a class name or number, and derives ``weak(S)``; several arguments
+        make a tuple. Where it has no answer, or derives no weak atom, the label vector is invalid; two answers, or two
+        weak labels in one, are an error that names the label vector. Stratified programs (also with aggregates, and
+        with positive recursion) become diagrams; those with choice rules, disjunction or negation that depends on
+        itself are solved for one label vector after another, up to 100,000. ``classes`` and ``order`` are as in
+        ``from_expression``.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "addition.lp")
+        ...     _ = path.write_text("weak(A + B) :- label(1, A), label(2, B).")
+        ...     sigma = Sigma.from_asp(path, classes=[10, 10])  # doctest: +SKIP
+        """
+        from nslimb.sigma.logic_programs import compile_program
+
+        positions = read_positions(classes, order)
+        diagram = compile_program(path, positions, weak, check_count("max_states", max_states))
+        return cls(diagram, "asp", class_names=positions.class_names)
+
     @staticmethod
     def from_candidates(
         candidates: Iterable[Any], num_classes: int, class_names: Sequence[str] | None = None

@@ -66,7 +66,7 @@ def support_of(recipe: Recipe, host: Host, sigma: Sigma) -> Any:
 
 
 def _problem_of(recipe: Recipe) -> Problem:
-    values = {key: value for key, value in recipe["problem"].items() if key != "arity"}
+    values = {key: value for key, value in recipe["problem"].items() if key not in ("arity", "rules")}
     if isinstance(values["classes"], list):
         values["classes"] = tuple(values["classes"])
     return Problem(**values)
