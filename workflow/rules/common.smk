@@ -12,7 +12,13 @@ from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
 from nslimb.experiment.figures import FIGURES, figure_name
 from nslimb.experiment.finished import MARK, is_settled
-from nslimb.experiment.folder import claim_results, hold_results, redate_results
+from nslimb.experiment.folder import (
+    claim_results,
+    hold_results,
+    redate_results,
+    sweep_results,
+)
+from nslimb.experiment.progress import start_watching, stop_watching
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
 
