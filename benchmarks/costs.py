@@ -54,7 +54,7 @@ def measured(published: pd.DataFrame, plan: pd.DataFrame) -> pd.DataFrame:
 
 
 def quietest(frame: pd.DataFrame) -> pd.DataFrame:
-    """Of runs that differ in seed and long tail alone the shortest: other work on the machine only makes them longer."""
+    """Of runs that differ in seed and long tail alone the shortest: other work on the machine only adds to them."""
     least = frame.groupby(["protocol", "benchmark", "M", "method"], sort=False)["seconds"].idxmin()
     return frame.loc[least]
 
