@@ -37,6 +37,17 @@ def _is_readable(values: Tensor) -> bool:
     return values.device.type == "cpu" and values.numel() > 0 and not torch.compiler.is_compiling()
 
 
+def check_normalised(log_scores: Tensor, tolerance: float = 1e-2) -> None:
+    """Refuse log-scores [..., c] whose probabilities do not sum to 1, such as raw logits (read on the CPU only)."""
+    if not _is_readable(log_scores):
+        return
+    off = log_scores.detach().logsumexp(-1)
+    if not bool((off.abs() <= tolerance).all()):
+        bad = (~(off.abs() <= tolerance)).nonzero()[0].tolist()
+        expected = "log-probabilities, logits.log_softmax(-1)"
+        raise InvalidInput("log_scores", expected, f"a row whose logsumexp is {off[tuple(bad)].item():.4g}, at {bad}")
+
+
 def check_float_tensor(log_scores: Any, expected: str) -> None:
     """Refuse what is no float32 or float64 tensor."""
     if not isinstance(log_scores, Tensor):
