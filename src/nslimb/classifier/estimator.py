@@ -49,7 +49,7 @@ class WeakClassifier:
         "auto", which is ``recipe``, or another method by name; ``method_settings`` are its own. Oracles, which need
         gold labels, are refused.
     epochs, batch_size, learning_rate, seed, augment, normalisation, device, threads
-        How to train, see :class:`nslimb.learning.Settings`. Nothing is augmented unless asked for, in colour neither.
+        How to train, see ``nslimb.learning.Settings``. Nothing is augmented unless asked for, in colour neither.
     patience
         Stop so many epochs after the one with the highest weak likelihood on the validation samples, and take that one.
     restarts
@@ -68,7 +68,7 @@ class WeakClassifier:
     weak_accuracy_ : float
         The share of validation samples whose weak label is predicted.
     history_ : list
-        What is known of each epoch (:class:`nslimb.learning.history.Epoch`); empty for a loaded classifier.
+        What is known of each epoch (``nslimb.learning.history.Epoch``); empty for a loaded classifier.
 
     Examples
     --------

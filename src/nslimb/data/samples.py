@@ -226,7 +226,8 @@ def _draw(labels: IntArray, sigma: Sigma, seed: int, part: str, pool: IntArray, 
     for _ in range(1000):
         for position, choice in enumerate(choices):
             tuples[wanting, position] = rng.choice(choice, size=len(wanting))
-        wanting = wanting[sigma.apply(labels[tuples[wanting]]) == DEAD]
+        invalid = (sigma.apply(labels[tuples[wanting]]) == DEAD).reshape(len(wanting), -1).any(axis=1)
+        wanting = wanting[invalid]
         if len(wanting) == 0:
             return tuples
     raise DataError("samples: sigma accepts hardly any of the label vectors that the images give")
