@@ -61,9 +61,9 @@ def test_the_doctor_tells_what_is_there(tmp_path: Path, monkeypatch: pytest.Monk
     said = done.output
     for told in ("python", "torch", "device", "threads", "not there yet; the first grid makes it", str(places.ROOT)):
         assert told in said
-    ready = {line.split("│")[1].strip(): line.split("│")[2].strip() for line in said.splitlines() if "source" in line}
-    assert ready["source mnist5k"] == "ready"
-    assert ready["source mnist"].startswith("nslimb data fetch mnist --folder")
+    lines = dict(line.split("  ", 1) for line in said.splitlines())
+    assert lines["source mnist5k"].strip() == "ready"
+    assert lines["source mnist"].strip() == f"nslimb data fetch mnist --folder {tmp_path}"
 
 
 def test_the_doctor_asks_the_store_or_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
