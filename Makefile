@@ -9,10 +9,10 @@ CORES ?= 2
 QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore test lint format docs dist bench lock audit clean
+.PHONY: help run look cell bundle restore predictions results test lint format docs dist bench peers lock audit clean
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
 run: $(READY)  ## install, then run the quick grid: all methods, tables, figures, report (minutes, no download)
 	@echo "==> the quick grid (config/quick.yaml)"
@@ -55,6 +55,12 @@ restore: $(READY)  ## put the runs kept in docs/results/runs back as finished ru
 	@for grid in cpu_paper cpu_exact; do test ! -f $(BUNDLES)/$$grid.tar.xz \
 		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz || exit 1; done
 
+predictions: $(READY)  ## which classes are hard, as known before training, for new cells of docs/results (minutes)
+	@$(PY) -m nslimb.experiment.results.predictions
+
+results: $(READY)  ## write docs/results.md, its figures and the README's opening table from the CSV files in docs/results
+	@$(PY) -m nslimb.experiment.results.page
+
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
 	@$(PY) -m pytest --numprocesses $(CORES) --dist loadgroup
@@ -88,6 +94,20 @@ dist: $(READY)  ## build sdist and wheel into dist/, and run the sdist's own qui
 bench: $(READY)  ## measure every claim of speed, as ratios
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
 
+PEERS := .venv-peers
+
+peers: $(READY) $(PEERS)/.ready  ## measure nslimb beside KLay, ABLkit, DeepProbLog and Scallop: docs/peers.md (needs Python 3.11)
+	@.venv/bin/nslimb data fetch mnist
+	@$(PEERS)/bin/python benchmarks/peers/run.py data
+
+$(PEERS)/.ready: benchmarks/peers/requirements.txt
+	@echo "==> installing the peers into $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+		--editable . matplotlib pandas
+	@touch $@
+
 # torch names the exact CUDA packages of its own build, so they stay out of the lock file and CPU machines stay free of
 # them.
 lock: $(PY)  ## write requirements.lock and requirements-cluster.lock (workflow, slurm) anew from pyproject.toml and constraints.txt
@@ -105,7 +125,7 @@ audit: $(READY)  ## look the installed packages up among known vulnerabilities (
 	@.venv/bin/pip-audit --skip-editable
 
 clean:  ## remove the environment and caches, keep results
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@echo "==> creating .venv with $$($(PYTHON) --version)"

@@ -42,7 +42,9 @@ def missing_names() -> list[str]:
 def from_the_network() -> list[str]:
     """Scripts, styles and images of pages that a browser would have to fetch."""
     pattern = re.compile(r'<(?:script|img|link)[^>]+(?:src|href)="(https?://[^"]+)"')
-    found = {(page.relative_to(SITE), url) for page in SITE.rglob("*.html") for url in pattern.findall(page.read_text())}
+    found = {
+        (page.relative_to(SITE), url) for page in SITE.rglob("*.html") for url in pattern.findall(page.read_text())
+    }
     return [f"{page}: {url}" for page, url in sorted(found) if "canonical" not in url]
 
 

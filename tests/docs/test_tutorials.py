@@ -45,7 +45,12 @@ def shell(lines: str, folder: Path) -> None:
         planned = words[0] == "snakemake" and "--dry-run" not in words
         command = line.replace("snakemake ", "snakemake --dry-run ", 1) if planned else line
         done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False
+            ["bash", "-c", command],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
 

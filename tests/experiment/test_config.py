@@ -113,7 +113,7 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
         ),
         (
             changed("benchmarks", "min", value=values()["benchmarks"]["max"]),
-            r"benchmarks.min: benchmark: expected one of max, sum, .*smallest_parent, or a key sigma .*, got 'min'",
+            r"benchmarks.min: benchmark: expected one of max, sum, hwf, smallest_parent, addition, .*, got 'min'",
         ),
         (
             changed("benchmarks", "max", "methods", value=["sl", "adam"]),

@@ -33,7 +33,7 @@ def test_a_grid_goes_on_from_an_archive_to_the_same_table(
     shutil.rmtree(cell / "train=ilp-alg1")
     jobs = planned(*ARGUMENTS, **here)
     assert jobs["train"] == jobs["adjust"] == jobs["samples"] == 1
-    snakemake(*ARGUMENTS, "--", "results/tables/max.csv", **here)
+    snakemake(*ARGUMENTS, "--", str(tmp_path / "results" / "tables" / "max.csv"), **here)
     tables = [folder / "results" / "tables" / "max.csv" for folder in (tmp_path, undisturbed)]
     assert tables[0].read_text() == tables[1].read_text()
     assert not (cell / "train=sl" / "model.pt").exists()

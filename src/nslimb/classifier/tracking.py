@@ -48,7 +48,9 @@ def log_fit(
     where = store.create_experiment(experiment) if found is None else found.experiment_id
     end = int(1000 * time.time())
     begin = end - int(1000 * sum(row.seconds for row in history))
-    run = store.create_run(where, start_time=begin, run_name=f"{parameters['sigma']} {parameters['method']}").info.run_id
+    run = store.create_run(
+        where, start_time=begin, run_name=f"{parameters['sigma']} {parameters['method']}"
+    ).info.run_id
     times = accumulate(int(1000 * row.seconds) for row in history)
     values = [Metric(name, value, end, len(history)) for name, value in results.items()]
     values += [

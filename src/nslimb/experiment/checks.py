@@ -90,6 +90,8 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
     if any(float(rho) != 0 for rho in block.rho):
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
+    if block.noise:
+        raise InvalidInput("noise", "0 with samples: once", block.noise)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

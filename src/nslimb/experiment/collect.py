@@ -18,6 +18,13 @@ from nslimb.experiment.tables import write_csv
 
 Frame = pd.DataFrame
 KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
+_MEASURES = ["accuracy", "macro_recall", "worst_class", "weak_accuracy", "ceiling", "seconds"]
+COLUMNS = {
+    "runs": [*KEYS, "adjustment", *_MEASURES],
+    "classes": [*KEYS, "class", "accuracy", "lost"],
+    "marginals": [*KEYS[:-1], "position", "class", "true", "estimated"],
+    "epochs": [*KEYS, "epoch", "loss", "validation_weak_accuracy", "accuracy", "class_accuracy"],
+}
 
 
 def collect(config: Config) -> dict[str, Frame]:
@@ -26,12 +33,13 @@ def collect(config: Config) -> dict[str, Frame]:
     A run that is done is data: its settings and schema version must be those of today, its code need not be.
     """
     done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
-    return {
-        "runs": pd.DataFrame([row for run in done for row in _adjustments(config, run)]),
-        "classes": pd.DataFrame([row for run in done for row in _classes(config, run)]),
-        "marginals": pd.DataFrame([row for run in _first_of_cells(done) for row in _marginals(config, run)]),
-        "epochs": pd.DataFrame([row for run in done for row in _epochs(config, run)]),
+    rows = {
+        "runs": [row for run in done for row in _adjustments(config, run)],
+        "classes": [row for run in done for row in _classes(config, run)],
+        "marginals": [row for run in _first_of_cells(done) for row in _marginals(config, run)],
+        "epochs": [row for run in done for row in _epochs(config, run)],
     }
+    return {name: pd.DataFrame(found, columns=COLUMNS[name]) for name, found in rows.items()}
 
 
 def _keys(config: Config, run: GridRun) -> dict[str, Any]:
@@ -76,7 +84,9 @@ def _classes(config: Config, run: GridRun) -> list[dict[str, Any]]:
 
 
 def _first_of_cells(done: list[GridRun]) -> list[GridRun]:
-    return list({run.cell: run for run in reversed(done)}.values())[::-1]
+    """A run of each cell; entries of the configuration with the same sigma and M share their cells."""
+    cells = {(run.sigma, run.cell.M, run.cell.rho, run.cell.seed): run for run in reversed(done)}
+    return list(cells.values())[::-1]
 
 
 def _marginals(config: Config, run: GridRun) -> list[dict[str, Any]]:
@@ -97,6 +107,7 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
             "loss": row.loss,
             "validation_weak_accuracy": _per_cent(row.validation_weak_accuracy),
             "accuracy": 100 * row.test_accuracy,
+            "class_accuracy": " ".join(f"{100 * share:.1f}" for share in row.test_class_accuracy or ()),
         }
         for row in run.epochs or ()
         if row.test_accuracy is not None

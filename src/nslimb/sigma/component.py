@@ -55,7 +55,8 @@ class Sigma:
     Build one with ``nslimb.sigma``'s constructors, ``from_function``, ``from_steps`` or, where the weak
     labels are sequences, ``from_transducer``. Weak labels are passed around as indices into :attr:`weak_labels`
     (``encode`` turns values into indices, ``decode`` turns them back). ``log_scores`` are logarithms of the
-    classifier's softmax scores, [B, M, c].
+    classifier's softmax scores, [B, M, c]; the passes take any scores, also such as do not sum to 1, and sum and
+    multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> sigma

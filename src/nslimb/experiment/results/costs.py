@@ -1,0 +1,64 @@
+"""What the runs took, and which of the planned ones are missing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from nslimb.experiment import places
+from nslimb.experiment.cells import runs
+from nslimb.experiment.config import read_file
+from nslimb.experiment.results.data import PROTOCOLS, TITLES, Results, printed
+from nslimb.experiment.results.layout import markdown
+
+GRIDS = {"paper": "cpu_paper", "exact": "cpu_exact"}
+
+
+def costs(results: Results) -> str:
+    """Core hours of training by benchmark and protocol."""
+    trained = results.runs[results.runs["adjustment"] == "none"]
+    if not len(trained):
+        return "Nothing has been run yet.\n"
+    lines = [["", *(f"`{name}`: {what}" for name in PROTOCOLS for what in ("runs", "core hours"))]]
+    for benchmark, title in [*TITLES.items(), ("", "all")]:
+        own = trained[trained["benchmark"] == benchmark] if benchmark else trained
+        row = [title]
+        for protocol in PROTOCOLS:
+            part = own[own["protocol"] == protocol]
+            row += [str(len(part)), f"{part['seconds'].sum() / 3600:.2f}"]
+        lines.append(row)
+    hours = trained["seconds"].sum() / 3600
+    told = f"Training took {hours:.1f} core hours in all, one thread a run; on two cores half of that by the clock."
+    return f"{told}\n\n{markdown(lines)}"
+
+
+def planned() -> list[tuple[str, str, str, str, str, str]]:
+    """The runs of both CPU grids by protocol, benchmark, M, rho, seed and method."""
+    found = []
+    for protocol, name in GRIDS.items():
+        config = read_file(places.ROOT / "config" / f"{name}.yaml")
+        for cell, method in runs(config):
+            sigma = config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma
+            found.append((protocol, sigma, cell.M, cell.rho, cell.seed, method))
+    return found
+
+
+def missing(results: Results) -> str:
+    """How many of the planned runs are published, by benchmark and method; those that are complete are not listed."""
+    keys = ["protocol", "benchmark", "M", "rho", "seed", "method"]
+    done = set(results.runs[keys].drop_duplicates().itertuples(index=False, name=None))
+    all_runs = planned()
+    wanted, there = Counter(map(_group, all_runs)), Counter(_group(run) for run in all_runs if run in done)
+    number = sum(there.values())
+    if number == len(all_runs):
+        return f"All {number} planned runs are done.\n"
+    lines = [["", "method", "done", "planned"]]
+    for (protocol, benchmark, method), total in wanted.items():
+        if there[protocol, benchmark, method] < total:
+            name = f"{TITLES.get(benchmark, benchmark)}, `{protocol}`"
+            lines.append([name, printed(method), str(there[protocol, benchmark, method]), str(total)])
+    head = f"{number} of {len(all_runs)} planned runs (`config/cpu_paper.yaml` and `config/cpu_exact.yaml`) are done."
+    return f"{head} Not complete:\n\n{markdown(lines)}"
+
+
+def _group(run: tuple[str, ...]) -> tuple[str, str, str]:
+    return run[0], run[1], run[5]

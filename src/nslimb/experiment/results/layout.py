@@ -1,0 +1,82 @@
+"""The paper's tables with its numbers and ours side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from nslimb.experiment.results.data import ADJUSTMENTS, PROTOCOLS, Place, Results, is_oracle, method_order, printed
+
+Column = tuple[Place, str]  # a cell, and whose number: the paper's ("printed") or ours by protocol
+_WHOSE = {"printed": "the paper", "paper": "ours, `paper`", "exact": "ours, `exact`"}
+
+
+def shown(mean: float, std: float = float("nan")) -> str:
+    """An entry of a table; without a spread where there is one seed."""
+    return f"{mean:.2f}" if pd.isna(std) else f"{mean:.2f} ± {std:.2f}"
+
+
+def table(results: Results, places: Sequence[Place]) -> str:
+    """A row for each method and adjustment, three columns for each cell; the best weakly supervised entry is bold.
+
+    Below each column the identifiable ceiling of the cell, and the accuracy of the network trained on gold labels.
+    """
+    columns = [(place, whose) for place in places for whose in _WHOSE]
+    values = {column: _column(results, *column) for column in columns}
+    rows = sorted(
+        {row for found in values.values() for row in found if row[0] != "supervised"},
+        key=lambda row: (method_order(row[0]), list(ADJUSTMENTS).index(row[1])),
+    )
+    lines = [["", *(f"{place.title}: {_WHOSE[whose]}" for place, whose in columns)]]
+    best = {column: _best(found) for column, found in values.items()}
+    for row in rows:
+        entries = []
+        for column in columns:
+            entry = shown(*values[column][row]) if row in values[column] else "-"
+            entries.append(f"**{entry}**" if row == best[column] else entry)
+        lines.append([printed(*row), *entries])
+    lines.append(["identifiable ceiling", *(_ceiling(results, *column) for column in columns)])
+    supervised = ("supervised", "none")
+    lines.append(["supervised", *(shown(*values[c][supervised]) if supervised in values[c] else "-" for c in columns)])
+    return markdown(lines)
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Rows of text, the first one the header, as a Markdown table."""
+    head, *body = ("| " + " | ".join(line) + " |" for line in lines)
+    return "\n".join([head, "|" + " --- |" * len(lines[0]), *body]) + "\n"
+
+
+def _column(results: Results, place: Place, whose: str) -> dict[tuple[str, str], tuple[float, float]]:
+    if whose == "printed":
+        found = results.at(results.distinct, place)
+        numbers = zip(found["paper_mean"], found["paper_std"], strict=True)
+    else:
+        found = results.at(results.entries, place, whose)
+        numbers = zip(found["mean"], found["std"], strict=True)
+    return dict(zip(zip(found["method"], found["adjustment"], strict=True), numbers, strict=True))
+
+
+def _best(values: dict[tuple[str, str], tuple[float, float]]) -> tuple[str, str] | None:
+    rivals = {row: mean for row, (mean, _) in values.items() if not is_oracle(row[0])}
+    return max(rivals, key=lambda row: rivals[row]) if rivals else None
+
+
+def _ceiling(results: Results, place: Place, whose: str) -> str:
+    ceiling = results.ceiling(place, whose) if whose in PROTOCOLS else None
+    return "-" if ceiling is None else f"{ceiling:.2f}"
+
+
+def tables(results: Results) -> list[tuple[str, str]]:
+    """A title and a table for each benchmark and long tail, as the paper groups its columns."""
+    made = []
+    for benchmark in ("max", "sum"):
+        places = [place for place in results.cells(benchmark) if benchmark != "max" or place.M != "2"]
+        for rho in dict.fromkeys(place.rho for place in sorted(places, key=lambda place: float(place.rho))):
+            group = [place for place in places if place.rho == rho]
+            tail = "no long tail" if float(rho) == 0 else f"rho = {rho}"
+            made.append((f"{benchmark.upper()}-M, {tail}", table(results, group)))
+    made.append(("HWF-M", table(results, results.cells("hwf"))))
+    made.append(("Smallest Parent", table(results, results.cells("smallest_parent"))))
+    return made

@@ -1,0 +1,81 @@
+"""``python -m nslimb.experiment.results.page``: docs/results.md, its figures, and the README's opening table.
+
+All of it from the CSV files in docs/results; where runs are missing, the page says so.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from nslimb.errors import NslimbError
+from nslimb.experiment import places
+from nslimb.experiment.results import claims, costs, difficulty, frontier, score
+from nslimb.experiment.results.data import FOLDER, Results, load
+from nslimb.experiment.results.figures import FIGURES
+from nslimb.experiment.results.layout import tables
+from nslimb.experiment.results.readme import inserted
+from nslimb.files import write_text
+from nslimb.plotting import save
+
+_ABOUT = """\
+Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.csv`, `epochs.csv` and
+`predictions.csv` in [docs/results](results); `make results` writes this page, its figures and the README's opening
+table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50 epochs, the
+linear program 50 more from the SL model), `exact` sums over the whole pre-image (30 epochs). MAX and SUM have the
+paper's samples and network, seeds 1 to 3; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000 samples) are
+reduced, with one seed. Test accuracy (%) of the last epoch, mean ± standard deviation over seeds. `-`: not in the grid,
+or not run yet."""
+
+
+def page(results: Results, reasons: dict[str, dict[str, str]]) -> str:
+    """The whole page as Markdown."""
+    drawn = FIGURES.items() if len(results.runs) else ()
+    shown = [f"### {caption}\n\n![{caption}](results/{name}.png)\n" for name, (caption, _) in drawn]
+    in_columns = (
+        "Beside each of the paper's numbers ours in both protocols. The best weakly supervised entry of each column "
+        "is bold; "
+        "`supervised` is the network trained on gold labels, in protocol `exact`.\n"
+    )
+    parts = [
+        "# Results\n",
+        _ABOUT + "\n",
+        "## The frontier\n",
+        frontier.section(results),
+        "## The reproduction score\n",
+        score.section(results, reasons),
+        "## The claims\n",
+        claims.section(results),
+        "## Class difficulty\n",
+        difficulty.section(results),
+        "## The tables\n",
+        in_columns,
+        *(f"### {title}\n\n{table}" for title, table in tables(results)),
+        "## The figures\n",
+        *(shown or ["They are drawn once a run has been published.\n"]),
+        "## What it took\n",
+        costs.costs(results),
+        "## What has not been run yet\n",
+        costs.missing(results),
+    ]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def write_page(folder: Path, target: Path, readme: Path) -> None:
+    """Write the page, the figures into ``folder``, and the README's block."""
+    results = load(folder)
+    write_text(target, page(results, score.read_reasons(folder / "reasons.yaml")))
+    for name, (_, draw) in FIGURES.items() if len(results.runs) else ():
+        save(draw(results), folder / f"{name}.png")
+    write_text(readme, inserted(readme.read_text(encoding="utf-8"), results))
+
+
+def main() -> None:
+    try:
+        write_page(FOLDER, places.ROOT / "docs" / "results.md", places.ROOT / "README.md")
+    except NslimbError as error:
+        sys.exit(f"nslimb: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The reproduction score: how many of the paper's entries the protocol `paper` meets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from nslimb.errors import DataError
+from nslimb.experiment.config import read_yaml
+from nslimb.experiment.results.data import Place, Results, printed
+from nslimb.experiment.results.layout import markdown
+
+Frame = pd.DataFrame
+_TABLES = {"max_full": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
+SCORED = ("max_full", "sum")  # at the paper's number of samples, with its network; the others are reduced
+_KEYS = ["benchmark", "M", "rho", "method", "adjustment"]
+
+
+def compared(results: Results) -> Frame:
+    """Each distinct entry of the paper with ours of the protocol `paper`, and whether ours meets it.
+
+    It does within mean +- 2 max(std, 1), all in points; ``met`` is missing where ours has not been run.
+    """
+    ours = results.entries[results.entries["protocol"] == "paper"]
+    frame: Frame = results.distinct.merge(ours[[*_KEYS, "mean", "seeds"]], how="left", on=_KEYS)
+    room = 2 * frame["paper_std"].clip(lower=1)
+    frame["difference"] = frame["mean"] - frame["paper_mean"]
+    frame["met"] = (frame["difference"].abs() <= room).astype(object).where(frame["mean"].notna(), None)
+    return frame
+
+
+def repeated(results: Results) -> tuple[int, Frame]:
+    """How many entries of the small MAX table are in the full one, and those that are there with other numbers."""
+    keys = ["M", "rho", "training", "adjustment"]
+    small, full = (results.paper[results.paper["table"] == name] for name in ("max", "max_full"))
+    both = small.merge(full, on=keys, suffixes=("", "_full"))
+    other = (both["paper_mean"] != both["paper_mean_full"]) | (both["paper_std"] != both["paper_std_full"])
+    return len(both), both[other]
+
+
+def counts(frame: Frame) -> tuple[int, int, int]:
+    """Entries that are met, that have been run, and that the paper prints."""
+    return int((frame["met"] == True).sum()), int(frame["met"].notna().sum()), len(frame)  # noqa: E712
+
+
+def read_reasons(path: Path) -> dict[str, dict[str, str]]:
+    """Why groups of entries miss, by table and method, written by hand."""
+    content = read_yaml(path) if path.exists() else None
+    if content is None:
+        return {}
+    whole = isinstance(content, Mapping) and all(isinstance(group, Mapping) for group in content.values())
+    if not whole or not set(content) <= set(_TABLES):
+        raise DataError(f"{path}: expected a mapping of tables ({', '.join(_TABLES)}) to methods to text")
+    return {str(name): {str(key): str(text) for key, text in group.items()} for name, group in content.items()}
+
+
+def section(results: Results, reasons: Mapping[str, Mapping[str, str]]) -> str:
+    """The score in words and tables."""
+    frame = compared(results)
+    number, other = repeated(results)
+    scored = frame[frame["table"].isin(SCORED)]
+    met, run, all_ = counts(scored)
+    differing = [_differing(row) for row in other.to_dict("records")]
+    text = [
+        f"The paper prints {len(results.paper)} entries. {number} of its small MAX table repeat the full one, "
+        f"{len(other)} of "
+        f"them with other numbers; so {len(frame)} are distinct, and {all_} of these are of MAX and SUM, which run "
+        "here with the "
+        "paper's samples and network and half its epochs. HWF and Smallest Parent run reduced and do not count. An "
+        "entry is met "
+        "where our mean over seeds lies within the paper's mean ± 2 max(its standard deviation, 1).",
+        f"**{met} of the {run} MAX and SUM entries that have been run are met** ({all_ - run} of {all_} have not "
+        "been run yet).",
+        _by_group(frame),
+    ]
+    if differing:
+        text.append("With other numbers in the small table: " + "; ".join(differing) + ".")
+    text += ["### Why entries miss", _misses(frame, reasons)]
+    return "\n\n".join(text) + "\n"
+
+
+def _differing(row: dict[Any, Any]) -> str:
+    """An entry that the paper prints twice, with other numbers."""
+    cell = Place(row["benchmark"], row["M"], row["rho"]).title
+    small, full = (f"{row[f'paper_mean{end}']:.2f} ± {row[f'paper_std{end}']:.2f}" for end in ("", "_full"))
+    return f"{cell} {printed(row['method'], row['adjustment'])} ({small} there, {full} in the full one)"
+
+
+def _by_group(frame: Frame) -> str:
+    lines = [["", *(f"{title}{'' if name in SCORED else ' (reduced)'}" for name, title in _TABLES.items())]]
+    rows = list(dict.fromkeys(zip(frame["method"], frame["adjustment"], strict=True)))
+    for method, adjustment in rows:
+        part = frame[(frame["method"] == method) & (frame["adjustment"] == adjustment)]
+        lines.append([printed(method, adjustment), *(_told(part[part["table"] == name]) for name in _TABLES)])
+    lines.append(["all", *(_told(frame[frame["table"] == name]) for name in _TABLES)])
+    return "Met / run / printed:\n\n" + markdown(lines).rstrip()
+
+
+def _told(part: Frame) -> str:
+    return " / ".join(map(str, counts(part))) if len(part) else "-"
+
+
+def _misses(frame: Frame, reasons: Mapping[str, Mapping[str, str]]) -> str:
+    lines = []
+    for name, title in _TABLES.items():
+        part = frame[(frame["table"] == name) & (frame["met"] == False)]  # noqa: E712
+        for method, group in part.groupby("method", sort=False):
+            above = int((group["difference"] > 0).sum())
+            head = (
+                f"- **{title}, {printed(str(method))}**: {len(group)} missed, {above} of them above the paper's "
+                "number, "
+            )
+            head += f"by {group['difference'].mean():+.1f} points on average."
+            lines.append(f"{head} {reasons.get(name, {}).get(str(method), 'No reason has been shown yet.').strip()}")
+    return "\n".join(lines) if lines else "No entry that has been run misses."

@@ -1,0 +1,114 @@
+"""Publishing: finished runs as small CSV files, a protocol at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from fabricated import write_whole
+from grids import checkout, snakemake, tiny, tiny_values
+
+from nslimb.errors import BrokenFile
+from nslimb.experiment import names
+from nslimb.experiment.cells import Cell, run_path, runs
+from nslimb.experiment.collect import collect, publish
+from nslimb.experiment.config import Config, read_config, read_file
+from nslimb.experiment.gather import gather
+from nslimb.experiment.runs.base import write_schema
+from nslimb.files import write_sealed
+
+FIRST = Cell("max", "3", "0", "1")
+RUNS = [
+    *("protocol", "benchmark", "M", "rho", "seed", "method", "adjustment", "accuracy", "macro_recall", "worst_class"),
+    *("weak_accuracy", "ceiling", "seconds"),
+]
+
+
+def grid(folder: Path, **changes: Any) -> Config:
+    """The tiny grid in a folder, all of its runs finished."""
+    config = read_config(tiny_values(folder, **changes), folder)
+    for place, (cell, method) in enumerate(runs(config)):
+        write_whole(config, cell, method, 0.5 + 0.05 * place)
+    return config
+
+
+def read(folder: Path, name: str) -> pd.DataFrame:
+    return pd.read_csv(folder / f"{name}.csv", dtype={"M": str, "rho": str, "seed": str})
+
+
+def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    rows = publish(config, tmp_path / "docs")
+    found = read(tmp_path / "docs", "runs")
+    assert list(found.columns) == RUNS
+    assert len(found) == rows["runs"] == 5 * 3
+    second = found[(found["rho"] == "0") & (found["method"] == "ilp-alg1")].set_index("adjustment")
+    assert second["accuracy"].to_dict() == pytest.approx({"none": 55, "la": 56, "carot": 57})
+    assert set(found["benchmark"]) == {"max", "sum"}
+    assert (found["weak_accuracy"] == 90).all()
+    assert (found["ceiling"] == 100).all()
+    assert (found["seconds"] == 1).all()
+    classes, marginals, epochs = (read(tmp_path / "docs", name) for name in ("classes", "marginals", "epochs"))
+    assert len(classes) == 5 * 10
+    assert len(marginals) == 3 * 10
+    assert len(epochs) == 5 * 4
+    assert epochs["class_accuracy"].iloc[0].split()[:3] == ["0.0", "1.0", "2.0"]
+
+
+def test_each_protocol_replaces_its_own_rows(tmp_path: Path) -> None:
+    exact, paper = grid(tmp_path / "exact"), grid(tmp_path / "paper", protocol="paper")
+    publish(exact, tmp_path / "docs")
+    publish(paper, tmp_path / "docs")
+    both = read(tmp_path / "docs", "runs")
+    assert both["protocol"].value_counts().to_dict() == {"exact": 15, "paper": 15}
+    write_whole(exact, FIRST, "sl", 0.9)
+    publish(exact, tmp_path / "docs")
+    again = read(tmp_path / "docs", "runs")
+    kept = [frame[frame["protocol"] == "paper"].reset_index(drop=True) for frame in (both, again)]
+    pd.testing.assert_frame_equal(*kept)
+    assert again[again["protocol"] == "exact"]["accuracy"].max() == pytest.approx(92)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()}
+    publish(paper, tmp_path / "docs")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()} == before
+
+
+def test_runs_of_older_code_are_data_and_runs_of_other_settings_are_not(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    made = gather(config, [(FIRST, "sl")])[0].done
+    path = config.results / run_path(FIRST, "sl") / names.METRICS
+    write_schema(path, made.model_copy(update={"code": {"train": "of last year"}}))
+    assert len(collect(config)["runs"]) == 15
+    write_schema(path, made.model_copy(update={"settings": "others"}))
+    assert len(collect(config)["runs"]) == 12
+    write_sealed(path, {**made.model_dump(mode="json"), "version": 99})
+    with pytest.raises(BrokenFile, match="is of version 99"):
+        collect(config)
+
+
+def test_unfinished_grids_are_published_as_far_as_they_are(tmp_path: Path) -> None:
+    config = read_config(tiny_values(tmp_path), tmp_path)
+    assert publish(config, tmp_path / "docs") == dict.fromkeys(("runs", "classes", "marginals", "epochs"), 0)
+    write_whole(config, FIRST, "sl", 0.5)
+    assert publish(config, tmp_path / "docs")["runs"] == 3
+
+
+def test_entries_with_the_same_sigma_share_their_marginals(tmp_path: Path) -> None:
+    values = tiny_values(tmp_path)
+    block = values["benchmarks"]["max"]
+    values["benchmarks"]["again"] = {**block, "sigma": "max", "methods": [{"slow": {"method": "sl", "epochs": 9}}]}
+    config = read_config(values, tmp_path)
+    for cell, method in runs(config):
+        write_whole(config, cell, method, 0.5)
+    frame = collect(config)["marginals"]
+    assert not frame.duplicated(["protocol", "benchmark", "M", "rho", "seed", "position", "class"]).any()
+    assert set(collect(config)["runs"]["method"]) == {"sl", "ilp-alg1", "slow"}
+
+
+def test_the_rule_writes_into_docs(tmp_path: Path) -> None:
+    pytest.importorskip("snakemake", reason="Snakemake needs Python 3.11")
+    root = checkout(tmp_path)
+    write_whole(read_file(tiny(root)), FIRST, "sl", 0.5)
+    snakemake("--configfile", "tiny.yaml", "--", "publish", folder=root, root=root)
+    assert len(read(root / "docs" / "results", "runs")) == 3

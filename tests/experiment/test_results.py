@@ -1,0 +1,312 @@
+"""The page of results: its numbers recomputed from the CSV files by other means, its judgements on made-up runs."""
+
+from __future__ import annotations
+
+import csv
+import re
+import shutil
+import statistics
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from published import write_published
+from scipy.stats import spearmanr
+
+from nslimb.errors import DataError
+from nslimb.experiment import places
+from nslimb.experiment.results import claims, difficulty, score
+from nslimb.experiment.results.data import FOLDER, Place, Results, load, printed
+from nslimb.experiment.results.frontier import frontier
+from nslimb.experiment.results.layout import table, tables
+from nslimb.experiment.results.page import page, write_page
+from nslimb.experiment.results.predictions import predict, write_predictions
+from nslimb.experiment.results.readme import BEGIN, END, inserted, opening
+from nslimb.sigma.library import maximum
+
+ROOT = places.ROOT
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("results")
+    write_published(made)
+    shutil.copy(FOLDER / "predictions.csv", made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> Results:
+    return load(folder)
+
+
+def plain_means(path: Path) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Mean and standard deviation by protocol, benchmark, M, rho, method and adjustment, without pandas."""
+    values = defaultdict(list)
+    with path.open(newline="") as stream:
+        for row in csv.DictReader(stream):
+            keys = tuple(row[key] for key in ("protocol", "benchmark", "M", "rho", "method", "adjustment"))
+            values[keys].append(float(row["accuracy"]))
+    spread = {keys: statistics.stdev(found) if len(found) > 1 else float("nan") for keys, found in values.items()}
+    return {keys: (statistics.mean(found), spread[keys]) for keys, found in values.items()}
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """A Markdown table as rows of cells."""
+    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("| ---")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if set(line) - set("|- ")]
+
+
+def check_tables(results: Results, means: dict[tuple[str, ...], tuple[float, float]]) -> int:
+    """Every entry of ours in the tables is the mean and deviation of the CSV file; how many there are."""
+    checked = 0
+    for place in results.cells():
+        head, *body = rows_of(table(results, [place]))
+        for column, protocol in ((2, "paper"), (3, "exact")):
+            assert f"`{protocol}`" in head[column]
+            shown = {row[0]: row[column].strip("*") for row in body}
+            for keys, (mean, std) in means.items():
+                if keys[:4] == (protocol, *place):
+                    spread = "" if np.isnan(std) else f" ± {std:.2f}"
+                    assert shown[printed(*keys[4:])] == f"{mean:.2f}{spread}"
+                    checked += keys[4] != "supervised" or keys[5] == "none"
+    return checked
+
+
+def test_every_entry_of_the_tables_is_in_the_csv_file(folder: Path, results: Results) -> None:
+    means = plain_means(folder / "runs.csv")
+    without = {
+        keys: value for keys, value in means.items() if keys[4:] not in (("supervised", "la"), ("supervised", "carot"))
+    }
+    assert check_tables(results, without) == len(without) > 400
+
+
+def test_tables_are_in_the_papers_layout_with_the_best_in_bold(results: Results) -> None:
+    titles = [title for title, _ in tables(results)]
+    assert titles[:4] == ["MAX-M, no long tail", "MAX-M, rho = 5", "MAX-M, rho = 15", "MAX-M, rho = 50"]
+    assert titles[4:] == ["SUM-M, rho = 50", "SUM-M, rho = 70", "HWF-M", "Smallest Parent"]
+    head, *body = rows_of(table(results, [Place("max", "3", "50")]))
+    assert head[1:] == [f"MAX-3, rho=50: {whose}" for whose in ("the paper", "ours, `paper`", "ours, `exact`")]
+    bold = {column: [row[0] for row in body if row[column].startswith("**")] for column in (1, 2, 3)}
+    assert bold == {1: ["ILP(EMP) + CAROT"], 2: ["ILP(EMP) + CAROT"], 3: ["recipe + CAROT"]}
+    assert body[-2] == ["identifiable ceiling", "-", "97.00", "97.00"]
+    assert body[-1][0] == "supervised"
+    assert not body[-1][3].startswith("*")
+
+
+def test_the_score_counts_the_papers_entries(results: Results, tmp_path: Path) -> None:
+    assert len(results.paper) == 345
+    number, other = score.repeated(results)
+    assert (number, len(other)) == (108, 9)
+    frame = score.compared(results)
+    assert len(frame) == 237
+    scored = frame[frame["table"].isin(score.SCORED)]
+    assert len(scored) == 180
+    means, met = plain_means_of(results), 0
+    for row in scored.to_dict("records"):
+        ours = means["paper", row["benchmark"], row["M"], row["rho"], row["method"], row["adjustment"]]
+        met += abs(ours - row["paper_mean"]) <= 2 * max(row["paper_std"], 1)
+    assert score.counts(scored) == (met, 180, 180)
+    assert 0 < met < 180
+    nothing = score.compared(load(tmp_path))
+    assert score.counts(nothing) == (0, 0, 237)
+
+
+def plain_means_of(results: Results) -> dict[tuple[str, ...], float]:
+    keys = ["protocol", "benchmark", "M", "rho", "method", "adjustment"]
+    return {tuple(row[key] for key in keys): row["mean"] for row in results.entries.to_dict("records")}
+
+
+def test_the_limits_of_the_score(results: Results) -> None:
+    """Within two deviations, and within two points where the paper's deviation is below one."""
+    entry = results.distinct[(results.distinct["table"] == "max_full") & (results.distinct["paper_std"] < 1)].iloc[0]
+    keys = {key: entry[key] for key in ("benchmark", "M", "rho", "method", "adjustment")}
+    for difference, expected in ((2.0, True), (-2.0, True), (2.01, False)):
+        row = {**keys, "protocol": "paper", "seed": "1", "accuracy": round(entry["paper_mean"] + difference, 6)}
+        alone = replace(results, runs=pd.DataFrame([row]))
+        frame = score.compared(alone)
+        assert frame["met"].dropna().tolist() == [expected]
+
+
+def test_reasons_are_shown_with_the_misses_they_explain(results: Results, tmp_path: Path) -> None:
+    path = tmp_path / "reasons.yaml"
+    assert score.read_reasons(path) == {}
+    path.write_text("# nothing yet\n")
+    assert score.read_reasons(path) == {}
+    path.write_text("max_full:\n  sl: Exactly because.\n")
+    text = score.section(results, score.read_reasons(path))
+    assert re.search(r"\*\*MAX, SL\*\*: \d+ missed.* Exactly because\.", text)
+    assert "No reason has been shown yet." in text
+    path.write_text("maxx:\n  sl: text\n")
+    with pytest.raises(DataError, match=r"reasons\.yaml: expected a mapping of tables"):
+        score.read_reasons(path)
+    score.read_reasons(FOLDER / "reasons.yaml")
+
+
+def changed(results: Results, protocol: str, method: str, adjustment: str, points: float) -> Results:
+    """The same results with other accuracies of a method and adjustment."""
+    runs = results.runs.copy()
+    chosen = (runs["protocol"] == protocol) & (runs["method"] == method) & (runs["adjustment"] == adjustment)
+    assert chosen.any()
+    runs.loc[chosen, "accuracy"] += points
+    return replace(results, runs=runs)
+
+
+def test_claims_follow_the_numbers(results: Results) -> None:
+    assert claims.training_helps(results, "paper").holds
+    worse = changed(changed(results, "paper", "ilp-emp", "none", -9), "paper", "ilp-alg1", "none", -9)
+    assert claims.training_helps(worse, "paper").holds is False
+    assert claims.records_fails(results, "paper").holds
+    assert claims.records_fails(results, "exact").holds is None
+    assert claims.records_fails(changed(results, "paper", "records", "none", 9), "paper").holds is False
+    assert claims.approximate_wins(results, "paper").holds
+    assert claims.approximate_wins(changed(results, "paper", "ilp-emp", "none", -9), "paper").holds is False
+    assert claims.testing_helps_less(results, "paper").holds is False  # at most 1.5 points
+    assert claims.testing_helps_less(changed(results, "paper", "records", "la", 9), "paper").holds
+    assert claims.testing_helps_less(changed(results, "paper", "sl", "carot", 9), "paper").holds is False
+    assert claims.marginals_accurate(results, "paper").holds is False
+    exact = results.marginals.assign(estimated=results.marginals["true"] + 0.001)
+    assert claims.marginals_accurate(replace(results, marginals=exact), "paper").holds
+
+
+def test_carot_is_judged_by_how_its_gain_falls_with_the_error_of_its_ratios(results: Results) -> None:
+    errors = claims.distances(results, "paper")
+    runs = results.runs.set_index(["benchmark", "M", "rho", "seed"])
+    carot = (runs["method"] == "sl") & (runs["adjustment"] == "carot") & (runs["protocol"] == "paper")
+    plain = (runs["method"] == "sl") & (runs["adjustment"] == "none") & (runs["protocol"] == "paper")
+    falling = runs["accuracy"][plain] - 30 * errors
+    runs.loc[carot, "accuracy"] = falling[runs.index[carot]].to_numpy()
+    judged = claims.carot_depends(replace(results, runs=runs.reset_index()), "paper")
+    assert judged.holds
+    assert "rank correlation -" in judged.told
+    place = Place("max", "3", "5")
+    ratios = results.at(results.marginals, place, "paper")
+    one = ratios[ratios["seed"] == "1"]
+    assert errors[(*place, "1")] == pytest.approx((one["estimated"] - one["true"]).abs().sum() / 2)
+
+
+@pytest.mark.parametrize(
+    ("paper", "exact", "expected"),
+    [
+        (True, True, "holds"),
+        (False, False, "does not hold"),
+        (True, False, "holds only in protocol `paper`"),
+        (False, True, "holds only in protocol `exact`"),
+        (None, None, "not judged yet: too little has been run"),
+        (True, None, "holds in protocol `paper`; too little of the other has been run"),
+        (None, False, "does not hold in protocol `exact`; too little of the other has been run"),
+    ],
+)
+def test_verdicts(paper: bool | None, exact: bool | None, expected: str) -> None:
+    assert claims.verdict({"paper": paper, "exact": exact}) == expected
+
+
+def test_the_frontier_takes_the_best_that_saw_no_gold_label(results: Results) -> None:
+    means, frame = plain_means_of(results), frontier(results).set_index(["benchmark", "M", "rho"])
+    for place in results.cells("max", "sum"):
+        if place.M == "2":
+            continue
+        own = [mean for keys, mean in means.items() if keys[1:4] == place and keys[4] != "supervised"]
+        paper = results.paper[results.paper["table"].isin(["max_full", "sum"])]
+        there = paper[(paper["benchmark"] == place.benchmark) & (paper["M"] == place.M) & (paper["rho"] == place.rho)]
+        assert frame.loc[tuple(place), "ours"] == pytest.approx(max(own))
+        assert frame.loc[tuple(place), "paper"] == there["paper_mean"].max()
+        assert frame.loc[tuple(place), "recipe"] == pytest.approx(means[("exact", *place, "recipe", "none")])
+    assert np.isnan(frame.loc[("hwf", "3", "15"), "ours"])
+    assert frame.loc[("hwf", "3", "15"), "paper_by"] != "ILP(GOLD)"
+
+
+def test_class_difficulty_is_a_rank_correlation(results: Results) -> None:
+    found = {(row.protocol, row.method, row.place): row for row in difficulty.agreements(results)}
+    place = Place("max", "3", "50")
+    predicted = results.at(results.predictions, place)
+    error = [100 - (40 + 6 * label) for label in range(10)]  # as published.py has it: 0 is the hardest
+    assert found["exact", "sl", place].bound == pytest.approx(spearmanr(predicted["bound"], error).statistic)
+    assert found["exact", "sl", place].evidence == pytest.approx(1.0)
+    assert found["exact", "sl", Place("sum", "5", "50")].evidence == pytest.approx(-1.0)  # there 9 is
+    assert "The better predictor is the evidence" in difficulty.section(results)
+    level = results.classes.assign(accuracy=50.0)
+    assert np.isnan(difficulty.agreements(replace(results, classes=level))[0].bound)
+
+
+def test_predictions_are_those_of_the_theory_and_computed_once(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nslimb.theory.bounds import class_risk_bounds
+
+    ratios = np.arange(1, 11) / 55
+    found = predict(maximum(2), ratios)
+    assert found["bound"].to_numpy() == pytest.approx(class_risk_bounds(maximum(2), ratios, 0.01, certify=False).upper)
+    # Reading every 0 as 1 shows where both are 0; every 9 as 8, where there is a 9.
+    assert found["evidence"].iloc[0] == pytest.approx(1000 * ratios[0] ** 2)
+    assert found["evidence"].iloc[9] == pytest.approx(1000 * (1 - (1 - ratios[9]) ** 2))
+    from nslimb.experiment.results import predictions
+
+    kept = results.marginals[results.marginals["M"].isin(["2", "3"]) & (results.marginals["protocol"] == "exact")]
+    kept.to_csv(tmp_path / "marginals.csv", index=False)
+    monkeypatch.setattr(predictions, "predict", lambda sigma, ratios: found)
+    assert write_predictions(tmp_path) == 5
+    first = (tmp_path / "predictions.csv").read_bytes()
+    assert write_predictions(tmp_path) == 0
+    assert (tmp_path / "predictions.csv").read_bytes() == first
+    kept[kept["M"] == "2"].to_csv(tmp_path / "marginals.csv", index=False)
+    write_predictions(tmp_path)  # what is there stays
+    assert len(load(tmp_path).predictions) == 50
+
+
+def test_a_page_without_runs_says_so(tmp_path: Path) -> None:
+    text = page(load(tmp_path), {})
+    for told in ("No MAX or SUM cell has been run yet", "not judged yet", "Nothing has been run yet", "0 of "):
+        assert told in text
+    assert "nan" not in text
+    assert inserted(f"a\n{BEGIN}\nold\n{END}\nb\n", load(tmp_path)) == f"a\n{BEGIN}\n{END}\nb\n"
+    with pytest.raises(DataError, match="expected the lines"):
+        inserted("no marks", load(tmp_path))
+
+
+def test_a_page_with_one_protocol_does_not_break(tmp_path: Path) -> None:
+    for protocol in ("paper", "exact"):
+        results = write_published(tmp_path / protocol, (protocol,))
+        text = page(results, {})
+        assert "nan" not in text
+        assert "too little of the other has been run" in text
+
+
+def test_the_readme_table_is_the_mean_over_long_tails(results: Results) -> None:
+    means = plain_means_of(results)
+    frame = opening(results).set_index(["benchmark", "M"])
+    recipe = [means["exact", "max", "4", rho, "recipe", "none"] for rho in ("0", "5", "15", "50")]
+    assert frame.loc[("max", "4"), "recipe"] == pytest.approx(statistics.mean(recipe))
+    assert frame.loc[("max", "4"), "cells"] == 4
+    assert frame.loc[("sum", "7"), "cells"] == 2
+
+
+def test_the_page_and_its_figures_are_written_and_belong_together(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "results")
+    shutil.copy(FOLDER / "figure_2.csv", tmp_path / "results")
+    shutil.copy(ROOT / "README.md", tmp_path)
+    text, readme = tmp_path / "results.md", tmp_path / "README.md"
+    write_page(tmp_path / "results", text, readme)
+    pictures = {f"results/{path.name}": path.stat().st_size for path in (tmp_path / "results").glob("*.png")}
+    assert len(pictures) == 7
+    assert sum(pictures.values()) < 3_000_000
+    assert set(re.findall(r"!\[.*\]\((results/.*?)\)", text.read_text())) == set(pictures)
+    again = load(tmp_path / "results")
+    assert page(again, {}) == text.read_text()
+    assert inserted(readme.read_text(), again) == readme.read_text()
+    assert "docs/results/frontier.png" in readme.read_text()
+
+
+def test_the_committed_page_and_readme_are_those_of_the_committed_files() -> None:
+    """Every number of ours in both comes from docs/results, and the tables once more from runs.csv by other means."""
+    results = load()
+    assert (ROOT / "docs" / "results.md").read_text() == page(results, score.read_reasons(FOLDER / "reasons.yaml"))
+    readme = (ROOT / "README.md").read_text()
+    assert readme == inserted(readme, results)
+    if (FOLDER / "runs.csv").exists():
+        means = plain_means(FOLDER / "runs.csv")
+        adjusted = {keys for keys in means if keys[4] == "supervised" and keys[5] != "none"}
+        check_tables(results, {keys: value for keys, value in means.items() if keys not in adjusted})
