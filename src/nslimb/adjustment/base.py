@@ -22,6 +22,8 @@ class Adjustment(ABC):
     A setting is a mapping such as ``{"tau": 1.0}``. One's own is a class with ``name``, ``printed``, ``grid`` and
     ``apply``; ``nslimb.select`` and the grid take it as ``path/to/file.py:Class``.
 
+    Examples
+    --------
     >>> class Temper(Adjustment):
     ...     name, printed = "temper", "Temper"
     ...     def grid(self):

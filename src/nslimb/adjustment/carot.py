@@ -53,6 +53,8 @@ def carot(
     A class of ratio 0 gets score 0. ``solver="alternating"`` is the paper's Algorithm 2 with its ``half_iterations``,
     ending where it stands; ``"newton"`` solves to |F| <= 1e-8, or says so in ``converged``.
 
+    Examples
+    --------
     >>> scores = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.7, 0.3]]).log()
     >>> carot(scores, ratios=[0.5, 0.5], eta=0.01, tau=100.0).scores.argmax(-1)
     tensor([0, 0, 1, 1])

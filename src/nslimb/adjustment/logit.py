@@ -19,6 +19,8 @@ def logit_adjustment(log_scores: Tensor, ratios: Any, tau: Any) -> Tensor:
     A class of ratio 0 cannot occur and gets probability 0. tau = 0 changes nothing else. Logits in place of log P
     would differ by a number a row: the predictions are the same.
 
+    Examples
+    --------
     >>> logit_adjustment(torch.tensor([[0.6, 0.4]]).log(), ratios=[0.75, 0.25], tau=1.0).exp()
     tensor([[0.3333, 0.6667]])
     """

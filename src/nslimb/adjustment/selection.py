@@ -78,6 +78,8 @@ def select(
     ``rule="paper"``: samples are adjusted in batches of ``batch`` (32), shuffled by ``seed``; the first setting of the
     grid with the highest accuracy wins, never "none". CAROT is then the paper's iteration.
 
+    Examples
+    --------
     >>> from nslimb.sigma import maximum
     >>> scores = torch.tensor([[[0.6, 0.4]], [[0.9, 0.1]]]).log()
     >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting

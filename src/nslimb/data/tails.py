@@ -14,6 +14,8 @@ def shares(rho: float, num_classes: int, reverse: bool = False) -> FloatArray:
     ``exp``: rho^-(k / (c - 1)) for k = 0 .. c - 1, the head first; reversed, as in the paper's MAX runs:
     rho^-((c - k) / (c - 1)), the head last. rho = 0 keeps everything.
 
+    Examples
+    --------
     >>> shares(50, 3).round(3).tolist()
     [1.0, 0.141, 0.02]
     """

@@ -48,6 +48,8 @@ def diagnose(
     the ``partial_risks``. Readings, bounds and twins are looked at only where that takes a few seconds, and bounds are
     not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
 
+    Examples
+    --------
     >>> found = diagnose(Sigma.from_function(max, num_classes=10, arity=3))
     >>> float(found.alone[0].round(6)), float(found.proven[9].round(6)), found.m_unambiguous
     (0.001, 0.271, True)

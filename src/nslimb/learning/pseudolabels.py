@@ -61,6 +61,8 @@ def pseudolabels(
     epsilon + 1, epsilon + 2, ... that one meets (one more linear program finds it), up to ``max_epsilon`` (by default
     n, where every Q does); ``slack="elastic"`` pays ``penalty`` for each count beyond epsilon, in one solve.
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()
     >>> pseudolabels(scores, [1, 1], sigma, ratios=[0.5, 0.5], epsilon=0.0).q[:, :, 1]

@@ -42,6 +42,8 @@ def semantic_loss(
     The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
     a wait (on the CPU).
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
     >>> semantic_loss(uniform, [1], sigma).exp().reciprocal()

@@ -58,6 +58,8 @@ def soft_pseudolabels(
     ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()
     >>> soft_pseudolabels(scores, [1, 1], sigma, ratios=[0.3, 0.7], tau=0.0).q[:, :, 1].sum(0)  # the posterior's counts

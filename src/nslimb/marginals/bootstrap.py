@@ -65,6 +65,8 @@ def bootstrap_marginal(
     With ``regularise`` the ``estimate`` is the regularised one; resamples and intervals are those of the most likely
     ratios, and an interval that leaves the estimate out is extended to it.
 
+    Examples
+    --------
     >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
     >>> found.estimate.ratios.numpy().round(2), found.lower.round(2), found.upper.round(2)
     (array([0.32, 0.32, 0.37]), array([0.29, 0.29, 0.35]), array([0.35, 0.35, 0.39]))

@@ -74,6 +74,8 @@ def estimate_marginal(
     identified. ``converged`` is False where a solver ended before it met its tolerance; the ratios are then the best it
     found, for ``regularise="entropy"`` inside the region in any case.
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)
     >>> estimate_marginal([10, 30, 60], sigma, counts=True).ratios.square()[0]  # r_0 ** 2 = P(s = 0)
     tensor(0.1000, dtype=torch.float64)

@@ -42,6 +42,8 @@ CIFAR10_HIERARCHY: Mapping[str, Sequence[str]] = {
 def maximum(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Sigma:
     """MAX-M: s = max(y_1, ..., y_M). Remembers the running maximum.
 
+    Examples
+    --------
     >>> maximum(arity=5).preimage_sizes()[9] == 10**5 - 9**5
     True
     """
@@ -52,6 +54,8 @@ def maximum(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> 
 def total(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Sigma:
     """SUM-M: s = y_1 + ... + y_M. Remembers the running sum.
 
+    Examples
+    --------
     >>> len(total(arity=7).weak_labels)
     64
     """
@@ -68,6 +72,8 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
     The value as a function of the last operand d is always a + b d, so a state is the pair (a, b),
     with d folded in or still to come.
 
+    Examples
+    --------
     >>> sigma = formula(arity=5)
     >>> sigma.weak_labels[sigma.apply([2, 10, 3, 12, 4])]  # 2 + 3 * 4
     14
@@ -114,6 +120,8 @@ def smallest_parent(
     ``classes`` fixes their order; by default the leaves in the order in which a walk from the root meets
     them, except that CIFAR-10's leaves keep that data set's order. Remembers the common ancestor so far.
 
+    Examples
+    --------
     >>> sigma = smallest_parent()
     >>> sigma.weak_labels[sigma.apply([CIFAR10_CLASSES.index("cat"), CIFAR10_CLASSES.index("horse")])]
     'land_animal'

@@ -25,6 +25,8 @@ def combine(function: Callable[..., Hashable], *sigmas: Sigma, max_states: int =
     occurs together. The result is the same, array by array, as if its function had been compiled in any other way.
     All parts read the same number of labels of the same classes in the same order.
 
+    Examples
+    --------
     >>> from nslimb.sigma import maximum, total
     >>> sigma = combine(lambda largest, s: (largest, s), maximum(arity=3), total(arity=3))
     >>> sigma
@@ -49,6 +51,8 @@ def family(members: Mapping[Hashable, Sigma]) -> Family:
     and the same order of reading. They may have different numbers of labels: the arity is the largest, and positions
     that a member lacks enter no pass. There its samples may have any scores and labels.
 
+    Examples
+    --------
     >>> import torch
     >>> from nslimb.sigma import maximum, total
     >>> sigma = family({"max": maximum(2), "sum": total(2)})

@@ -23,6 +23,8 @@ def addition(digits: int) -> Transducer:
     the N + 1 digits of the sum, the least significant first, the carry last; ``Sigma.encode`` takes it as a tuple
     or as an integer.
 
+    Examples
+    --------
     >>> sigma = addition(digits=3)
     >>> sigma.apply([1, 2, 3, 9, 8, 7])  # 123 + 987 = 1110
     array([0, 1, 1, 1])
@@ -45,6 +47,8 @@ def comparison(digits: int) -> Sigma:
 
     The positions are as in ``addition``.
 
+    Examples
+    --------
     >>> sigma = comparison(digits=2)
     >>> sigma.decode(sigma.apply([[1, 9, 2, 0], [3, 3, 3, 3]]))
     [-1, 0]
@@ -72,6 +76,8 @@ def automaton(
 ) -> Sigma:
     """Whether a finite automaton accepts the labels: True or False. A transition that is missing rejects.
 
+    Examples
+    --------
     >>> even_ones = automaton({"even": {0: "even", 1: "odd"}, "odd": {0: "odd", 1: "even"}}, "even", ["even"], 2, 4)
     >>> even_ones.preimage_sizes()
     (8, 8)

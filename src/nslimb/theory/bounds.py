@@ -61,6 +61,8 @@ def class_risk_bounds(
     A single label, arity 1, needs no search: Phi_j(R) = min(1, R / r_j), r_j given a valid label, where no other class
     has the weak label of j, else 1.
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> bounds = class_risk_bounds(sigma, [0.1] * 10, 0.01)
     >>> bounds.upper.round(3)[[0, 1, 9]].tolist(), bounds.status[0].item()

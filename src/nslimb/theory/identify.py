@@ -36,6 +36,8 @@ class Identifiability:
 def weak_ratios(sigma: Sigma, ratios: Any) -> FloatArray:
     """Psi_sigma(r) [S]: P(s) for independent labels from r, given that there is a weak label.
 
+    Examples
+    --------
     >>> weak_ratios(Sigma.from_function(max, num_classes=2, arity=2), [0.5, 0.5]).round(12).tolist()
     [0.25, 0.75]
     """
@@ -53,6 +55,8 @@ def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9
     and, where the rank is short, from along the Jacobian's null space; it is returned only if its weak ratios agree to
     1e-12. A twin shows that r is not identifiable, whatever the rank.
 
+    Examples
+    --------
     >>> from nslimb.sigma import counterexample
     >>> found = identifiability(counterexample(), [0.5, 0.5])
     >>> found.locally_identifiable, found.twin.round(4).tolist()
@@ -87,6 +91,8 @@ def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
 
     For MAX-M, r_k = ((k + 1) / c)^(1/M) - (k / c)^(1/M). Refuses a sigma for which no such r is found.
 
+    Examples
+    --------
     >>> ratios = uniform_weak_ratios(Sigma.from_function(max, num_classes=10, arity=2))
     >>> float(ratios[0].round(6))  # sqrt(1 / 10)
     0.316228

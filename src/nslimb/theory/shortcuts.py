@@ -79,6 +79,8 @@ def shortcuts(
     Maps consistent with a listed support are found as a diagram, a product of one constraint for each label vector;
     otherwise by branch and bound over partial maps, since what contradicts the classes mapped so far only grows.
 
+    Examples
+    --------
     >>> half = shortcuts(Sigma.from_function(sum, num_classes=5, arity=2), [(0, 0), (0, 1), (2, 3), (2, 4)])
     >>> half.count, half.safe
     (3, (0, 1))

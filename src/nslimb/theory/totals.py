@@ -18,6 +18,8 @@ def is_m_unambiguous(sigma: Sigma) -> bool:
 
     Walks the c diagonal label vectors through the diagram.
 
+    Examples
+    --------
     >>> is_m_unambiguous(Sigma.from_function(max, num_classes=10, arity=3))
     True
     >>> is_m_unambiguous(Sigma.from_function(lambda y: (y[0] - y[1]) % 3, num_classes=3, arity=2))
@@ -35,6 +37,8 @@ def total_risk_bound(sigma: Sigma, partial_risk: Any) -> Any:
     risks gives a vector. A sigma that is not M-unambiguous is refused: then R_P = 0 need not mean R = 0, and
     ``class_risk_bounds`` says what is left.
 
+    Examples
+    --------
     >>> round(total_risk_bound(Sigma.from_function(max, num_classes=10, arity=2), 0.001), 3)
     0.3
     """
@@ -58,6 +62,8 @@ def generalisation_bound(
     loss (the paper's proof); the printed m_P/2d_F log(...) means m_P / d. At most 1, which it is wherever m_P < d.
     Put it in the place of ``partial_risk`` of ``class_risk_bounds`` for bounds from data.
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> round(generalisation_bound(sigma, 0.01, samples=1_000_000, natarajan_dimension=10), 3)
     0.068

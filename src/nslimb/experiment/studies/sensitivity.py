@@ -64,6 +64,8 @@ def sensitivity(
     With ``ratios`` [c] above 0 these are the true ones of every run. The weak ratios are exact, Psi_sigma(r), so that
     what remains is the solver's own error. Settings and steps default to the paper's.
 
+    Examples
+    --------
     >>> found = sensitivity(Sigma.from_function(max, 3, 2), [0.5, 0.3, 0.2], starts=2, steps=200)
     >>> found.mean.shape, bool(found.mean[0, 2] < 1e-3), found.newton < 1e-6
     ((4, 5), True, True)
