@@ -43,6 +43,31 @@ def thin(
 
     ``order`` lists the classes from rank 0 on (HWF mixes digits and operators); by default as numbered. A class that
     would be left without images is an error.
+
+    Parameters
+    ----------
+    labels
+        Of all images, [N].
+    num_classes
+        c.
+    rho
+        The largest share over the smallest.
+    rng
+        Which images of a class are kept.
+    reverse
+        Whether the last rank is the head, as for MAX.
+    order
+        The classes from rank 0 on.
+
+    Returns
+    -------
+    IntArray
+        Indices of the images to keep.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
     """
     counts = np.bincount(labels, minlength=num_classes)
     ranked = tuple(range(num_classes)) if order is None else order

@@ -23,7 +23,7 @@ def summarise(found: Diagnosis) -> Diagnosis:
 
 
 def percent(share: float) -> str:
-    """Two digits that count.
+    """A share in per cent with two significant digits, and never more than 100 %.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def _images(column: pd.DataFrame) -> str:
     return f"{number:,} test images:<br>differences below<br>{points:.1f} points may be chance"
 
 
-def _entry(row: dict[str, Any] | None) -> str:
+def _entry(row: Mapping[Any, Any] | None) -> str:
     if row is None:
         return "<td></td>"
     if pd.isna(row["accuracy_mean"]):

@@ -23,6 +23,16 @@ def addition(digits: int) -> Transducer:
     the N + 1 digits of the sum, the least significant first, the carry last; ``Sigma.encode`` takes it as a tuple
     or as an integer.
 
+    Parameters
+    ----------
+    digits
+        N, of each number.
+
+    Returns
+    -------
+    Transducer
+        Of arity 2 N.
+
     Examples
     --------
     >>> sigma = addition(digits=3)
@@ -46,6 +56,16 @@ def comparison(digits: int) -> Sigma:
     """Which of two numbers of N digits is larger: 1 the first, -1 the second, 0 none. Remembers the verdict so far.
 
     The positions are as in ``addition``.
+
+    Parameters
+    ----------
+    digits
+        N, of each number.
+
+    Returns
+    -------
+    Sigma
+        Of arity 2 N.
 
     Examples
     --------
@@ -75,6 +95,22 @@ def automaton(
     max_states: int = MAX_STATES,
 ) -> Sigma:
     """Whether a finite automaton accepts the labels: True or False. A transition that is missing rejects.
+
+    Parameters
+    ----------
+    transitions
+        For each state the next one by label.
+    initial, accepting
+        Where it starts, and the states in which it accepts.
+    num_classes, arity
+        c and M.
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        With the weak labels False and True.
 
     Examples
     --------

@@ -36,6 +36,27 @@ def reading_evidence(
     of y, state of tau(y)) that can be reached, for all maps at once. Raises ``nslimb.errors.TooLarge`` where the
     pairs have more than ``max_edges`` edges (half a billion take about half a minute).
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    maps
+        What each class is read as, integers [..., c].
+    samples, weak, max_edges
+        As for ``nslimb.confusions``.
+
+    Returns
+    -------
+    FloatArray
+        Samples that speak against each map, [...].
+
+    Raises
+    ------
+    TooLarge
+        If the walk would take too long.
+
     Examples
     --------
     >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)

@@ -29,7 +29,8 @@ LEARNING_RATES = (0.1, 0.01, 0.001, 0.0001)
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0, 5.0)
 # torch.optim.Adam's own.
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
-# Weak labels in number so that a maximum which does not fit exactly is seen to be none.
+# The shares here are exact, as if from endlessly many weak labels. With so large a number of them, even a small misfit
+# of a local maximum is more than chance allows, so that the search for the global one goes on.
 _MANY = 1e9
 
 
