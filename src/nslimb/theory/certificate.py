@@ -27,7 +27,8 @@ class ClassCertificate:
 
     In detail: for fixed directions of the rows, the agreement as a function of t has a second derivative of at least
     -kappa, with kappa the expected number of ordered pairs of positions that both have class j (for arity 2), or twice
-    that: it is a sum over such pairs of f(j, j) - f(j, v) - f(v, j) + f(v, v) with f in [0, 1], and f(j, j) = 1 for arity 2.
+    that: it is a sum over such pairs of f(j, j) - f(j, v) - f(v, j) + f(v, v) with f in [0, 1], and f(j, j) = 1 for
+    arity 2.
     So 1 - V_j(t) + kappa t^2 / 2 is a maximum of convex functions, hence convex, and between two points where
     V_j is at least F_1 and F_2
 
