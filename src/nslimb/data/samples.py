@@ -144,6 +144,35 @@ def draw_samples(
     ``support`` lists the label vectors that occur, equally likely, or is a mapping {vector: probability}; only images
     of the classes in it are taken. Positions are then dependent: what rests on independent labels (Algorithm 1, risk
     bounds, the identifiable ceiling) does not hold. A family's samples have members drawn uniformly.
+
+    Parameters
+    ----------
+    source
+        The images.
+    sigma
+        The symbolic component.
+    number
+        Training samples, m_P.
+    seed
+        Of every draw.
+    rho, reverse, order
+        The long tail: its length (0: none), whether the last class is the head, and the order of the classes.
+    validation, validation_from
+        How many validation samples, and where they come from.
+    noise, ambiguity
+        The share of wrong weak labels; the probability of each other weak label to join a candidate set.
+    support
+        The label vectors that occur, where not all do.
+
+    Returns
+    -------
+    tuple
+        ``Samples``, which a learner may see, and ``Gold``, which it may not.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
     """
     check_classes(source.name, source.class_names, Sigma.check(sigma, families=True).class_names)
     check_count("number", number)

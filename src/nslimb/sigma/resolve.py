@@ -40,6 +40,8 @@ def resolve_sigma(
     ``rules.lp`` (a logic program, with ``classes`` and arity) or ``rule.cnf`` (a formula). Paths are relative to
     ``base``.
 
+    Examples
+    --------
     >>> resolve_sigma("max", arity=2).preimage_sizes()[:3]
     (1, 3, 5)
     """
