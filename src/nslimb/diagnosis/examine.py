@@ -66,6 +66,8 @@ def diagnose(
         How many samples there will be.
     partial_risks
         The shares of wrong weak labels to bound class risks at.
+    support
+        The label vectors that occur, where not all do.
     thorough
         Certify bounds and look at everything, however long it takes.
 

@@ -82,7 +82,7 @@ def estimate_marginal(
     Parameters
     ----------
     weak
-        Weak labels as indices [m], or how often each occurred [S].
+        Weak labels as indices [m], sequences [m, L], sets or log-weights [m, S]; or how often each occurred [S].
     sigma
         The symbolic component.
     groups

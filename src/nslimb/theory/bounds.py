@@ -79,6 +79,8 @@ def class_risk_bounds(
         ``"local"``, or ``"cobyla"`` for the paper's procedure.
     certify
         Prove upper bounds.
+    shares
+        Of the members of a family among the samples.
 
     Returns
     -------

@@ -55,8 +55,7 @@ def make_method(
 
     A method is given those of the other arguments that it asks for: ``estimated_ratios`` are Algorithm 1's, which a
     method estimates itself from the training samples where they are missing; ``given_ratios`` are those that the user
-    knows (``transport``); ``gold_ratios`` and ``gold_labels`` serve
-    oracles (``ilp-gold``, ``supervised``) alone.
+    knows (``transport``); ``gold_ratios`` and ``gold_labels`` serve oracles (``ilp-gold``, ``supervised``) alone.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def make_method(
         Such as ``sl``, ``recipe`` or ``ilp-alg1``.
     sigma
         The symbolic component.
-    estimated_ratios, gold_ratios, gold_labels
+    estimated_ratios, given_ratios, gold_ratios, gold_labels
         What some methods need, see above.
     **settings
         Fields of the method's ``Settings``.

@@ -114,8 +114,17 @@ def test_known_ratios() -> None:
     assert given_ratios(grid(sigma="sum", ratios=[0.1] * 10), "half", "2") == [0.1] * 10
 
 
+TWO = {"digit": "lenet45", "operator": "lenet45"}
+
+
 @pytest.mark.parametrize(
-    "changes", [{}, {"sigma": "partial", "M": [1], "methods": ["sl"]}], ids=["transport on half", "sl on partial"]
+    "changes",
+    [
+        {},
+        {"sigma": "partial", "M": [1], "methods": ["sl"]},
+        {"sigma": "hwf", "M": [3], "methods": ["sl"], "source": "hwf-embedded", "network": TWO},
+    ],
+    ids=["transport on half", "sl on partial", "two networks on formulas"],
 )
 def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> None:
     config = grid(**changes)
@@ -130,9 +139,9 @@ def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> No
     train_run(train_recipe(config, cell, method), host, run, "", into)
     adjust_run(adjust_recipe(config, cell, method), host, "", into)
     metrics, described = read_schema(into / names.METRICS, Metrics), read_schema(into / names.RUN_FILE, RunFile)
-    assert metrics.ceiling is None
+    assert (metrics.ceiling is None) == (changes.get("sigma") != "hwf")
     assert 0 <= metrics.adjustments["none"]["test_weak_accuracy"] <= 1
-    assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes else 1)
+    assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes.get("sigma") == "partial" else 1)
     if changes:
         assert described.start is None
         return
