@@ -55,7 +55,8 @@ def training_seconds(config: Config, benchmark: str, arity: str, method: str, gp
     block, variant = block_of(config, benchmark), variant_of(config, benchmark, method)
     made, training = method_class(variant.method, config.base), config.training_of(benchmark, variant)
     cost = _cost(block.network)
-    epochs = training.epochs + config.method_settings(benchmark, variant).get("pre_epochs", 0)
+    settings = config.method_settings(benchmark, variant)
+    epochs = (training.epochs + settings.get("pre_epochs", 0)) * len(made.starts(made.Settings(**settings)))
     labels = _TRAINING_IMAGES if block.samples == ONCE else block.samples * int(arity)
     looked_at = _TEST_IMAGES / training.look_every + config.validation * int(arity)
     in_network = labels * cost.training + looked_at * cost.evaluation
