@@ -176,7 +176,8 @@ def test_only_oracles_learn_from_gold(tmp_path: Path, name: str) -> None:
         if permuted:
             labels = rng.permutation(labels.ravel()).reshape(labels.shape)
             ratios, test = ratios[::-1].copy(), rng.permutation(test)
-        method = make_method(name, SIGMA, gold_ratios=ratios, gold_labels=labels, **SHORT.get(name, {}))
+        known = {"gold_ratios": ratios, "gold_labels": labels, "given_ratios": np.full(4, 0.25)}
+        method = make_method(name, SIGMA, **known, **SHORT.get(name, {}))
         train(SOURCE.images, samples, SIGMA, method, settings, tmp_path / part, test=Probe(samples.test, test))
     first, second = weights_of(tmp_path / "a"), weights_of(tmp_path / "b")
     assert all(torch.equal(first[key], second[key]) for key in first) != METHODS.get(name).oracle
