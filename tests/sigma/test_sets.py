@@ -56,7 +56,8 @@ def test_likelihood_and_gradient_match_enumeration(problem: tuple[Sigma, Tensor,
     leaf = scores.clone().requires_grad_()
     ours, theirs = sigma.log_likelihood(leaf, weak), oracles.safe_logsumexp(by_listing(sigma, leaf, weak)[0])
     torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-10)
-    torch.testing.assert_close(nslimb.semantic_loss(scores, weak, sigma), -theirs.detach(), rtol=1e-10, atol=1e-10)
+    if bool((scores.logsumexp(-1).abs() < 1e-6).all()):  # raw scores are refused there
+        torch.testing.assert_close(nslimb.semantic_loss(scores, weak, sigma), -theirs.detach(), rtol=1e-10, atol=1e-10)
     (gradient,) = torch.autograd.grad(ours.sum(), leaf)
     (expected,) = torch.autograd.grad(theirs.sum(), leaf)
     expected = expected.where(scores > oracles.NEG_INF, 0.0)
