@@ -5,24 +5,26 @@ READY := .venv/.ready
 
 SNAKEMAKE := .venv/bin/snakemake
 CORES ?= 2
-CONFIG ?= config/config.yaml
+# Not `all`, which swallows errors too.
+QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results test soak lint format bench lock audit clean
+.PHONY: help run look cell bundle restore predictions results test soak lint format bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
 run: $(READY)  ## install, then run the quick grid: all methods, tables, figures, report (minutes, no download)
 	@echo "==> the quick grid (config/quick.yaml)"
-	@$(SNAKEMAKE) $(QUICK) --quiet all
+	@$(SNAKEMAKE) $(QUICK) $(QUIET)
 	@echo "==> the report"
-	@$(SNAKEMAKE) $(QUICK) --quiet all --report results/quick/report.html
-	@for table in results/quick/tables/*.md; do echo; cat $$table; done
+	@$(SNAKEMAKE) $(QUICK) $(QUIET) --report results/quick/report.html
+	@$(PY) -m nslimb.experiment.front config/quick.yaml
 	@echo
 	@echo "tables:   results/quick/tables (tidy CSV, Markdown, LaTeX), figures: results/quick/figures"
 	@echo "report:   results/quick/report.html"
-	@echo "all runs: .venv/bin/mlflow ui --backend-store-uri sqlite:///results/quick/mlflow.db --host 127.0.0.1 --port 5000"
+	@echo "all runs: .venv/bin/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri sqlite:///results/quick/mlflow.db \\"
+	@echo "              --artifacts-destination results/quick/artifacts"
 	@echo "          then open http://127.0.0.1:5000/#/experiments/1/runs?workflowType=machine_learning"
 
 look: $(READY)  ## install, then a first look: what sigma hides, and digits learned from their maxima (two minutes)
@@ -31,9 +33,16 @@ look: $(READY)  ## install, then a first look: what sigma hides, and digits lear
 	@echo "==> digits learned from their maxima alone: one proof a sample against the whole pre-image"
 	@$(PY) examples/first_look.py
 
-cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONFIG=config/quick.yaml]
-	@targets=$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)) \
-		&& $(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) --quiet rules -- $$targets
+# By default a cell of the quick grid, which downloads nothing; M, rho and the seed may be others than the grid's.
+cell: CONFIG = config/quick.yaml
+cell: BENCHMARK = max
+cell: M = 3
+cell: RHO = 50
+cell: SEED = 1
+cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONFIG=config/config.yaml]
+	@target=$$($(PY) -m nslimb.experiment.targets $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)) \
+		&& $(SNAKEMAKE) --cores $(CORES) --configfile $(CONFIG) $(QUIET) -- $$target \
+		&& echo && $(PY) -m nslimb.experiment.targets result $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)
 
 BUNDLES := docs/results/runs
 FROM ?= results
@@ -77,6 +86,20 @@ format: $(READY)  ## let ruff format the code
 bench: $(READY)  ## measure every claim of speed, as ratios
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
 
+PEERS := .venv-peers
+
+peers: $(READY) $(PEERS)/.ready  ## measure nslimb beside KLay, ABLkit, DeepProbLog and Scallop: docs/peers.md (needs Python 3.11)
+	@.venv/bin/nslimb data fetch mnist
+	@$(PEERS)/bin/python benchmarks/peers/run.py data
+
+$(PEERS)/.ready: benchmarks/peers/requirements.txt
+	@echo "==> installing the peers into $(PEERS)"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers/requirements.txt
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+		--editable . matplotlib pandas
+	@touch $@
+
 # torch names the exact CUDA packages of its own build, so they stay out of the lock file and CPU machines stay free of
 # them.
 lock: $(PY)  ## write requirements.lock anew from pyproject.toml and constraints.txt
@@ -92,7 +115,7 @@ audit: $(READY)  ## look the installed packages up among known vulnerabilities (
 	@.venv/bin/pip-audit --skip-editable
 
 clean:  ## remove the environment and caches, keep results
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(PY):
 	@echo "==> creating .venv with $$($(PYTHON) --version)"

@@ -1,7 +1,7 @@
 # From a grid of (benchmark, M, rho, seed) to tables, figures, a report and tracked runs.
 #   snakemake --cores 2                                            the paper's whole grid (config/config.yaml)
 #   snakemake --cores 2 --configfile config/quick.yaml             minutes, no download
-#   snakemake --cores 2 results/benchmark=max/M=3/rho=50/seed=1/train=sl/metrics.json     one run
+#   snakemake --cores 2 -- results/benchmark=max/M=3/rho=50/seed=1/train=sl/metrics.json     one run
 from snakemake.utils import min_version
 
 min_version("9.10")
@@ -36,6 +36,7 @@ localrules:
     table,
     runtime_table,
     comparison,
+    front,
     publish,
 
 
@@ -52,6 +53,7 @@ rule all:
 
 
 onstart:
+    claim_results(CONFIG)
     hold_results(CONFIG)
     sweep_results(CONFIG)
     redate_results(CONFIG)

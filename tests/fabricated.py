@@ -27,13 +27,16 @@ CELL = Cell("max", "3", "0", "1")
 
 
 def metrics_of(
-    accuracy: float, class_accuracy: Sequence[float] | None = None, adjustments: Sequence[str] = tuple(ADJUSTMENTS)
+    accuracy: float,
+    class_accuracy: Sequence[float] | None = None,
+    adjustments: Sequence[str] = tuple(ADJUSTMENTS),
+    adjusted: float = 0.01,
 ) -> Metrics:
-    """Metrics whose every measure is ``accuracy``; each adjustment after ``none`` adds one point."""
+    """Metrics whose every measure is ``accuracy``; each adjustment after ``none`` adds ``adjusted``, one point."""
     ratios = np.full(10, 0.1).tolist()
     entries: dict[str, dict[str, Any]] = {}
     for place, name in enumerate(adjustments):
-        reached = accuracy + 0.01 * place
+        reached = accuracy + adjusted * place
         entry = dict.fromkeys(("accuracy", "macro_recall", "worst_class", "geometric_mean"), reached)
         each = [reached] * 10 if class_accuracy is None else list(class_accuracy)
         matrix = (100 * np.eye(10, dtype=int)).tolist()
@@ -92,14 +95,19 @@ def run_file(cell: Cell = CELL, method: str = "sl") -> RunFile:
 
 
 def write_run(
-    config: Config, cell: Cell, method: str, accuracy: float, class_accuracy: Sequence[float] | None = None
+    config: Config,
+    cell: Cell,
+    method: str,
+    accuracy: float,
+    class_accuracy: Sequence[float] | None = None,
+    adjusted: float = 0.01,
 ) -> Path:
     """metrics.json and history.csv of a run of this grid, as fresh as if it had just ended; its folder."""
     folder = config.results / run_path(cell, method)
     adjustments = ("none", *(entry.rpartition(":")[2] for entry in config.adjustments))
     recipe = adjust_recipe(config, cell, method)
     code = recipe.pop("code")
-    content = metrics_of(accuracy, class_accuracy, adjustments)
+    content = metrics_of(accuracy, class_accuracy, adjustments, adjusted)
     write_schema(folder / names.METRICS, content.model_copy(update={"settings": digest_of(recipe), "code": code}))
     write_history(folder / names.HISTORY, epochs_of(lp_seconds=0.5 if method.startswith("ilp") else 0.0))
     return folder
@@ -114,7 +122,9 @@ def write_whole(config: Config, cell: Cell, method: str, accuracy: float) -> Pat
     return folder
 
 
-def grid_run(method: str, seed: str = "1", accuracy: float | None = 0.5, rho: str = "0") -> GridRun:
+def grid_run(
+    method: str, seed: str = "1", accuracy: float | None = 0.5, rho: str = "0", adjusted: float = 0.01
+) -> GridRun:
     """A run as tables and figures are given it; without metrics where ``accuracy`` is None."""
     made = METHODS.get(method)
     return GridRun(
@@ -125,11 +135,12 @@ def grid_run(method: str, seed: str = "1", accuracy: float | None = 0.5, rho: st
         supervised=method == "supervised",
         sigma="max",
         title="MAX",
+        class_names=tuple("0123456789"),
         adjustments=ADJUSTMENTS,
         colour="#000000",
         mark="o",
         dash="-",
         folder=Path("nowhere"),
-        metrics=None if accuracy is None else metrics_of(accuracy),
+        metrics=None if accuracy is None else metrics_of(accuracy, adjusted=adjusted),
         epochs=None if accuracy is None else epochs_of(lp_seconds=0.5 if method.startswith("ilp") else 0.0),
     )

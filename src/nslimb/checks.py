@@ -23,11 +23,23 @@ def check_log_scores(log_scores: Any, arity: int, num_classes: int) -> Tensor:
     check_float_tensor(log_scores, expected)
     if log_scores.dim() != 3 or log_scores.shape[1:] != (arity, num_classes):
         raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
-    if log_scores.device.type == "cpu" and not bool((log_scores.detach() < float("inf")).all()):
+    # The maximum of what holds a NaN is NaN.
+    if log_scores.device.type == "cpu" and log_scores.numel() and not float(log_scores.detach().max()) < float("inf"):
         bad = (~(log_scores.detach() < float("inf"))).nonzero()[0].tolist()
         raise InvalidInput("log_scores", "numbers below +inf", f"{log_scores[tuple(bad)].item()} at index {bad}")
     scores: Tensor = log_scores
     return scores
+
+
+def check_normalised(log_scores: Tensor, tolerance: float = 1e-2) -> None:
+    """Refuse log-scores [..., c] whose probabilities do not sum to 1, such as raw logits (read on the CPU only)."""
+    if log_scores.device.type != "cpu" or log_scores.numel() == 0:
+        return
+    off = log_scores.detach().logsumexp(-1)
+    if not bool((off.abs() <= tolerance).all()):
+        bad = (~(off.abs() <= tolerance)).nonzero()[0].tolist()
+        expected = "log-probabilities, logits.log_softmax(-1)"
+        raise InvalidInput("log_scores", expected, f"a row whose logsumexp is {off[tuple(bad)].item():.4g}, at {bad}")
 
 
 def check_float_tensor(log_scores: Any, expected: str) -> None:

@@ -9,11 +9,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from nslimb.errors import BrokenFile, DataError
+from nslimb.errors import BrokenFile, DataError, InvalidInput
 
 
 @contextlib.contextmanager
@@ -81,6 +81,15 @@ def digest(*parts: bytes | memoryview) -> str:
     for part in parts:
         state.update(part)
     return state.hexdigest()
+
+
+def check_output(argument: str, path: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a file to write that is one of the inputs, or in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise InvalidInput(argument, "a file in a folder that is there", f"{path}, whose folder is not")
+    for given in inputs:
+        if path.exists() and given.exists() and path.samefile(given):
+            raise InvalidInput(argument, "a file other than those that are read", f"{path}, which is one of them")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -208,3 +208,18 @@ def test_column_numbers_are_a_header(folder: Path, scores: np.ndarray) -> None:
     (folder / "s.csv").write_text("\n".join(["0,1,2", *lines]) + "\n")
     result = run(folder / "s.csv", "--ratios", folder / "r.json", "--method", "la", "--out", folder / "out.csv")
     assert f"of {len(scores)} samples" in result.output
+
+
+def test_out_is_no_input_and_its_folder_is_there(folder: Path, scores: np.ndarray) -> None:
+    np.savez(folder / "s.npz", scores=scores)
+    before = (folder / "s.npz").read_bytes()
+    (folder / "link.npz").symlink_to(folder / "s.npz")
+    for out in (folder / "s.npz", folder / "link.npz", folder / "r.csv"):
+        result = run(folder / "s.npz", "--ratios", folder / "r.csv", "--out", out)
+        assert result.exit_code == 2
+        assert "--out: expected a file other than those that are read" in result.output
+    result = run(folder / "s.npz", "--ratios", folder / "r.csv", "--out", folder / "no" / "a.npz")
+    assert result.exit_code == 2
+    assert "--out: expected a file in a folder that is there" in result.output
+    assert not (folder / "no").exists()
+    assert (folder / "s.npz").read_bytes() == before

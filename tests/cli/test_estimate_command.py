@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import nslimb
 from nslimb.cli import app
 from nslimb.cli.formats.ratios import read_ratios
-from nslimb.cli.formats.weak import encode_texts
+from nslimb.data.columns import encode_texts
 from nslimb.errors import InvalidInput
 
 

@@ -48,6 +48,7 @@ def test_the_grid_is_that_of_the_field() -> None:
     [
         (changed(["la"], "adjustments"), r"benchmarks.addition: adjustments: expected none \(\[\]\) .* got la"),
         (changed([5], "benchmarks", "addition", "rho"), "benchmarks.addition: rho: expected 0 with samples: once"),
+        (changed(0.1, "benchmarks", "addition", "noise"), "benchmarks.addition: noise: expected 0 with samples: once"),
         (changed([3], "benchmarks", "addition", "M"), "benchmarks.addition: M: expected even integers .* got 3"),
         (changed("twice", "benchmarks", "addition", "samples"), "benchmarks.addition.samples.*'once'"),
         (changed(0, "benchmarks", "addition", "samples"), "benchmarks.addition.samples.*greater than or equal to 1"),

@@ -12,8 +12,8 @@ import yaml
 from PIL import Image
 
 from nslimb.errors import DataError, InvalidInput, NslimbError
-from nslimb.experiment.checks import check_sources
 from nslimb.experiment.config import read_config, read_file, read_yaml
+from nslimb.experiment.needs import check_images
 
 OWN = r"or your own as path/to/file\.py:object or module:object"
 VALUES: dict[str, Any] = {
@@ -69,7 +69,7 @@ def changed(value: Any, *keys: str) -> dict[str, Any]:
 
 def test_what_fits_is_taken(folder: Path) -> None:
     config = read_config(VALUES, folder)
-    check_sources(config)
+    check_images(config)
     assert config.benchmarks["mine"].problem("mine").build(2, folder).class_names == ("ant", "bee", "cat")
 
 
@@ -193,7 +193,7 @@ def test_paths_of_ones_own_are_relative_to_the_configuration(folder: Path, monke
     (folder / "elsewhere").mkdir()
     monkeypatch.chdir(folder / "elsewhere")
     config = read_file(Path("../grid.yaml"))
-    check_sources(config)
+    check_images(config)
     assert config.base == folder
     assert config.results == Path("results")  # of the working directory
 
@@ -209,7 +209,7 @@ def test_paths_of_ones_own_are_relative_to_the_configuration(folder: Path, monke
 def test_a_folder_whose_classes_do_not_fit_is_refused(folder: Path, classes: Any, message: str) -> None:
     config = read_config(changed(classes, "classes"), folder)
     with pytest.raises(NslimbError, match=rf"benchmarks\.mine\.source: source: expected {message}"):
-        check_sources(config)
+        check_images(config)
 
 
 def test_images_that_cannot_be_used_are_refused(folder: Path) -> None:
@@ -222,10 +222,10 @@ def test_images_that_cannot_be_used_are_refused(folder: Path) -> None:
     with pytest.raises(
         NslimbError, match=r"source: .*pictures of one size, got 28 x 28 \(ant/0\.png\) and 30 x 28 \(cat/odd"
     ):
-        check_sources(config)
+        check_images(config)
     (folder / "animals" / "cat" / "odd.png").write_bytes(b"no picture")
     with pytest.raises(NslimbError, match=r"source: .*1 of 13 pictures cannot be read:\n  cat/odd\.png"):
-        check_sources(config)
+        check_images(config)
 
 
 def test_an_archive_of_images_is_checked_too(folder: Path) -> None:
@@ -233,7 +233,7 @@ def test_an_archive_of_images_is_checked_too(folder: Path) -> None:
     np.savez(folder / "animals.npz", images=images, labels=np.repeat(["ant", "bee", "eel"], 4))
     config = read_config(changed("animals.npz", "source"), folder)
     with pytest.raises(NslimbError, match=r"got animals\.npz with 3 classes \(ant, bee, eel\)"):
-        check_sources(config)
+        check_images(config)
 
 
 def test_a_source_that_is_ready_is_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +243,7 @@ def test_a_source_that_is_ready_is_not_read_again(folder: Path, monkeypatch: pyt
     ready.parent.mkdir(parents=True)
     ready.touch()
     (folder / "animals" / "cat" / "odd.png").write_bytes(b"no picture")
-    check_sources(config)
+    check_images(config)
     ready.unlink()
     with pytest.raises(NslimbError, match="cannot be read"):
-        check_sources(config)
+        check_images(config)

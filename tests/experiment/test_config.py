@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from fabricated import write_run
 
 from nslimb.data import SOURCES
 from nslimb.errors import DataError, InvalidInput
@@ -16,9 +17,9 @@ from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.cells import Cell, cells, runs, table_names, table_runs, tables_of, timings, variant_of
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.folder import claim_results
-from nslimb.experiment.gather import printed_name
 from nslimb.experiment.provenance import versions
-from nslimb.experiment.targets import cell_targets
+from nslimb.experiment.targets import cell_result, cell_target
+from nslimb.experiment.titles import printed_name
 from nslimb.learning.methods import METHODS
 from nslimb.sigma import Sigma
 
@@ -112,7 +113,7 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
         ),
         (
             changed("benchmarks", "min", value=values()["benchmarks"]["max"]),
-            r"benchmarks.min: benchmark: expected one of max, sum, hwf, addition, smallest_parent, or a key sigma .*, got 'min'",
+            r"benchmarks.min: benchmark: expected one of max, sum, hwf, smallest_parent, addition, .*, got 'min'",
         ),
         (
             changed("benchmarks", "max", "methods", value=["sl", "adam"]),
@@ -172,18 +173,31 @@ def test_sigmas_of_the_grid() -> None:
     assert sigma_of(first, "hwf", 3).options == {"precedence": True}
 
 
-def test_cells_outside_the_grid_are_refused() -> None:
+def test_a_cell_may_have_another_tail_but_must_make_sense() -> None:
     config = read_config(values())
-    assert cell_targets(config, Cell("sum", "5", "50", "1")) == [
-        f"results/quick/benchmark=sum/M=5/rho=50/seed=1/train={method}/metrics.json"
-        for method in ("sl", "recipe", "ilp-alg1")
-    ]
+    for rho, seed in (("50", "1"), ("7", "12")):
+        found = cell_target(config, Cell("sum", "5", rho, seed))
+        assert found == f"results/quick/benchmark=sum/M=5/rho={rho}/seed={seed}/tracked.json"
     for cell, message in (
-        (Cell("sum", "6", "50", "1"), "M: expected one of the configuration's: 5"),
+        (Cell("hwf", "4", "0", "1"), "M: expected odd"),
+        (Cell("max", "3", "0.5", "1"), "rho: expected 0 .* or a number of at least 1"),
+        (Cell("max", "3", "x", "1"), "rho: expected a number, got 'x'"),
         (Cell("min", "3", "0", "1"), "benchmark: expected"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            cell_targets(config, cell)
+            cell_target(config, cell)
+
+
+def test_a_cell_is_told_beside_the_papers_numbers(tmp_path: Path) -> None:
+    config = read_config({**values(), "results": str(tmp_path)})
+    for method in ("sl", "recipe"):
+        write_run(config, Cell("max", "3", "0", "1"), method, 0.75)
+    printed = cell_result(config, Cell("max", "3", "0", "1"))
+    assert printed.startswith("MAX-3 rho=0, seed 1, protocol exact, mnist5k: per cent")
+    assert "| SL | 75.0 | 75.0 | 75.0 | 84.2 | 11.9 |" in printed
+    assert "| recipe + CAROT | 77.0 | 77.0 | 77.0 | - | - |" in printed
+    assert "| supervised (oracle) | - | - | - | - | - |" in printed  # not there yet
+    assert "75.00" in (tmp_path / "tables" / "max.md").read_text()
 
 
 def test_a_results_folder_belongs_to_one_grid(tmp_path: Path) -> None:

@@ -480,3 +480,104 @@ def test_augmentation_flips_and_shifts_each_image_by_itself() -> None:
     for image in augmented:
         crops = (frame[t : t + 32, left : left + 32] for frame in both for t in range(9) for left in range(9))
         assert any(torch.equal(image, crop) for crop in crops)
+
+
+def changed(**parts: Any) -> Samples:
+    return replace(draw()[0], **parts)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (
+            changed(train=draw()[0].train[:, :1]),
+            r"samples.train: expected image indices \[n, 2\], as sigma has 2 labels, .*, got shape \[120, 1\]",
+        ),
+        (
+            changed(train=draw()[0].train.repeat(2, axis=1)),
+            r"samples.train: expected .* got shape \[120, 4\]",
+        ),
+        (changed(train=draw()[0].train + 240), r"samples.train: expected .* each from 0 to 239, got \d+ in row 0"),
+        (changed(validation=draw()[0].validation - 240), r"samples.validation: expected .*, got -\d+ in row 0"),
+        (changed(train_weak=draw()[0].train_weak[:-1]), r"samples.train_weak: expected 120 integers, .* got shape"),
+        (changed(train_weak=draw()[0].train_weak + 1), r"samples.train_weak: expected .* \(0 to 3\), got 4"),
+        (changed(train_weak=draw()[0].train_weak.astype(str)), r"samples.train_weak: expected .* got dtype <U"),
+        (changed(validation_weak=draw()[0].validation_weak[:3]), r"samples.validation_weak: expected 40 integers"),
+    ],
+)
+def test_samples_that_do_not_fit_sigma_or_the_images_are_refused(
+    tmp_path: Path, samples: Samples, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), Settings(epochs=1), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_float_images_are_read_by_their_range(tmp_path: Path) -> None:
+    """From 0 to 1 they are what bytes from 0 to 255 are; anything else is refused."""
+    samples, _ = draw()
+    runs = []
+    for part, images in (("bytes", SOURCE.images), ("floats", (SOURCE.images / 255).astype(np.float32))):
+        settings = Settings(epochs=1, batch_size=16)
+        runs.append(train(images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / part))
+    assert runs[0].history[0].loss == pytest.approx(runs[1].history[0].loss, rel=1e-4)
+    images = SOURCE.images.astype(np.float32)
+    with pytest.raises(InvalidInput, match="images: expected uint8 from 0 to 255, or floats from 0 to 1;"):
+        train(images, samples, SIGMA, make_method("sl", SIGMA), Settings(epochs=1), tmp_path / "other")
+
+
+def test_a_finished_folder_is_not_trained_into_again(tmp_path: Path) -> None:
+    run(tmp_path, epochs=1)
+    before = (tmp_path / "model.pt").read_bytes()
+    with pytest.raises(InvalidInput, match=r"folder: expected a folder to train into, got .* has a trained model"):
+        run(tmp_path, epochs=1)
+    assert (tmp_path / "model.pt").read_bytes() == before
+
+
+def test_early_stopping_takes_the_best_epoch_by_weak_likelihood(tmp_path: Path) -> None:
+    samples, gold = draw()
+    settings = Settings(epochs=12, batch_size=16, learning_rate=0.01, patience=2)
+    probe = Probe(samples.test, gold.test)
+    stopped = train(SOURCE.images, samples, SIGMA, make_method("sl", SIGMA), settings, tmp_path / "a", test=probe)
+    values = [row.validation_log_likelihood for row in stopped.history]
+    best = int(np.argmax(values))
+    assert len(values) == min(12, best + 3)
+    until = train(
+        SOURCE.images,
+        samples,
+        SIGMA,
+        make_method("sl", SIGMA),
+        replace(settings, epochs=best + 1, patience=None),
+        tmp_path / "b",
+    )
+    assert len(until.history) == best + 1
+    assert_same_weights(tmp_path / "a", tmp_path / "b")
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["history.csv", "model.pt"]
+
+
+def test_the_digest_of_old_settings_stays() -> None:
+    """A checkpoint of before must be taken up: new settings count where they are used."""
+    learned = Settings().learned()
+    assert set(learned) == {
+        "network",
+        "epochs",
+        "batch_size",
+        "learning_rate",
+        "seed",
+        "augment",
+        "normalisation",
+        "mixed_precision",
+        "compile",
+    }
+    assert Settings(patience=3).learned()["patience"] == 3
+
+
+def test_threads_are_few_for_small_networks_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(4)
+        run(tmp_path, epochs=1)
+        assert torch.get_num_threads() == 4
+    finally:
+        torch.set_num_threads(before)
+    assert "training: on cpu, with 1 thread\n" in capsys.readouterr().err

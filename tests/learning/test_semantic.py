@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import binary_cross_entropy
 
 import nslimb
+from nslimb.errors import InvalidInput
 from nslimb.learning.semantic import log_complement
 
 
@@ -110,3 +111,18 @@ def test_a_few_steps_of_training_reduce_the_loss() -> None:
         optimizer.step()
     assert loss.item() < 0.05
     assert (model(inputs).argmax(-1) == hidden).float().mean() > 0.95
+
+
+@pytest.mark.parametrize("form", ["nll", "bce"])
+@pytest.mark.parametrize("off", [0.02, -0.02, 5.0])
+def test_raw_logits_are_refused_and_sigmas_own_passes_take_them(form: str, off: float) -> None:
+    sigma = nslimb.sigma.maximum(arity=2, num_classes=3)
+    scores = torch.randn(4, 2, 3).log_softmax(-1)
+    scores[2, 1] += off
+    message = rf"log_scores: expected log-probabilities, logits.log_softmax\(-1\), got a row .* {off:.4g}, at \[2, 1\]"
+    with pytest.raises(InvalidInput, match=message):
+        nslimb.semantic_loss(scores, [0, 1, 2, 2], sigma, form=form)  # type: ignore[arg-type]
+    assert torch.isfinite(sigma.log_prob(scores)).all()
+    scores[2, 1] -= off * 0.6  # within what rounding to two digits leaves
+    if abs(off) < 1:
+        assert torch.isfinite(nslimb.semantic_loss(scores, [0, 1, 2, 2], sigma)).all()

@@ -14,7 +14,7 @@ from test_loop import bars
 
 import nslimb
 from nslimb import Sigma
-from nslimb.data import ImageSource
+from nslimb.data import ImageSource, draw_samples
 from nslimb.data.once import draw_once
 from nslimb.errors import InvalidInput
 from nslimb.learning import Settings, make_method
@@ -139,6 +139,23 @@ def test_methods_learn_from_sequences_without_a_validation_set(
     assert rows[-1].validation_weak_accuracy is None
     assert rows[-1].validation_log_likelihood is None
     assert rows[-1].train_weak_accuracy > 0.5
+
+
+def test_early_stopping_needs_validation_samples(tmp_path: Path) -> None:
+    images, sigma = source(), SIGMAS["base 3"]
+    samples, _ = draw_once(images, sigma, seed=1)
+    with pytest.raises(InvalidInput, match="patience: expected None where there are no validation samples"):
+        train(images.images, samples, sigma, make_method("sl", sigma), Settings(epochs=2, patience=1), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["ordered", "base 3"])
+def test_samples_with_replacement_serve_sequences_too(name: str) -> None:
+    sigma = SIGMAS[name]
+    samples, gold = draw_samples(source(), sigma, 30, seed=1, validation=10)
+    assert samples.train_weak.shape == (30, sigma.length)
+    assert samples.validation_weak.shape == (10, sigma.length)
+    assert (samples.train_weak >= 0).all()
+    np.testing.assert_array_equal(samples.train_weak, sigma.apply(gold.train))
 
 
 @pytest.mark.parametrize(("name", "options"), [("sl", {"noise": 0.1}), ("sl", {"form": "bce"}), ("sl-prior", {})])

@@ -7,29 +7,39 @@ from pathlib import Path
 from nslimb.errors import NslimbError
 from nslimb.experiment import cells as grid
 from nslimb.experiment import names, paths, places, recipes
-from nslimb.experiment.checks import check_sources
+from nslimb.experiment.commandline import check_configfiles, check_profiles
 from nslimb.experiment.config import read_config, read_yaml
 from nslimb.experiment.demands import adjust_demand, train_demand
-from nslimb.experiment.figures import FIGURES, figure_name
+from nslimb.experiment.figures import figure_name
+from nslimb.experiment.figures.shown import figure_entries
 from nslimb.experiment.finished import MARK, is_settled
 from nslimb.experiment.folder import (
+    check_results,
     claim_results,
     hold_results,
     redate_results,
     sweep_results,
 )
+from nslimb.experiment.needs import check_images, what_can_run
 from nslimb.experiment.progress import start_watching, stop_watching
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
+from nslimb.experiment.titles import run_title
 
 try:
     files = [Path(path) for path in workflow.configfiles]
+    check_configfiles(files)
     for path in files:
         read_yaml(path)  # what YAML would silently pass over
     CONFIG = read_config(config, files[-1].resolve().parent if files else None)
+    check_results(CONFIG)
+    WHOLE = CONFIG  # what has run elsewhere may be published here
+    CONFIG, LEFT_OUT = what_can_run(CONFIG)
     if workflow.is_main_process:  # not in every job
-        check_sources(CONFIG)
-    claim_results(CONFIG)
+        check_profiles(sys.argv)
+        check_images(CONFIG)
+        for line in LEFT_OUT:
+            print(f"nslimb: {line}", file=sys.stderr)
 except NslimbError as error:
     sys.exit(f"nslimb: {error}")
 
@@ -37,11 +47,14 @@ except NslimbError as error:
 config.update(CONFIG.model_dump(mode="json"))
 
 RESULTS = str(CONFIG.results)
+FRONT = f"{RESULTS}/result.html"
+# For the report's first page, which shows it.
+config["front"] = str(Path(FRONT).resolve()) if Path(FRONT).exists() else ""
 LOGS = f"logs/{CONFIG.name}"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 GPU = 0 if CONFIG.training.device == "cpu" else 1  # without one, all cores may train
 CELL, RUN, TIMING = paths.below(RESULTS, (paths.CELL, paths.RUN, paths.TIMING))
-FIGURE_NAMES = [figure_name(entry) for entry in CONFIG.figures or FIGURES]
+FIGURE_NAMES = [figure_name(entry) for entry in figure_entries(CONFIG)]
 
 
 wildcard_constraints:
@@ -162,14 +175,31 @@ def cell_runs(name):
     )
 
 
+def titles(wildcards):
+    """The methods of a cell and the short names of their runs."""
+    cell = grid.Cell.from_wildcards(wildcards)
+    methods = [
+        variant.name for variant in grid.block_of(CONFIG, cell.benchmark).methods
+    ]
+    return {method: run_title(CONFIG, cell, method) for method in methods}
+
+
+def cell_command(wildcards):
+    """The command that makes a cell again."""
+    chosen = [f"--configfile {os.path.relpath(path)}" for path in files]
+    mark = f"{RESULTS}/{grid.Cell.from_wildcards(wildcards).path}/{names.TRACKED}"
+    return " ".join(["snakemake --cores 2", *chosen, "--", mark])
+
+
 def table_files():
-    """Every table in every form, and the comparison with the paper."""
+    """Every table in every form, the comparison with the paper, and the page of them all."""
     tables = [
         paths.table_file(name, form)
         for name in grid.table_names(CONFIG)
         for form in ("csv", "md", "tex")
     ]
-    return paths.below(RESULTS, [*tables, paths.table_file("comparison", "csv")])
+    comparison = paths.table_file("comparison", "csv")
+    return [*paths.below(RESULTS, [*tables, comparison]), FRONT]
 
 
 def figure_files():
@@ -182,6 +212,12 @@ def figure_files():
             for form in ("png", "svg")
         ),
     )
+
+
+def figure_caption(name):
+    """A figure's own caption; of one's own figure a general one."""
+    own = places.ROOT / "workflow" / "report" / "figures" / f"{name}.rst"
+    return f"../report/figures/{name}.rst" if own.exists() else "../report/figure.rst"
 
 
 def study_names():

@@ -10,7 +10,7 @@ rule figures:
             f"{name}_png": report(
                 f"{RESULTS}/{paths.figure_file(name, 'png')}",
                 category="Figures",
-                caption="../report/figure.rst",
+                caption=figure_caption(name),
             )
             for name in FIGURE_NAMES
         },

@@ -104,6 +104,29 @@ rule comparison:
         "../scripts/table.py"
 
 
+rule front:
+    """The first page of the report: all tables as HTML, beside the paper's numbers."""
+    input:
+        tables=[
+            f"{RESULTS}/{paths.table_file(name, 'csv')}"
+            for name in grid.table_names(CONFIG)
+            if name != "runtime"
+        ],
+    output:
+        FRONT,
+    log:
+        f"{LOGS}/tables/front.log",
+    benchmark:
+        f"{BENCHMARKS}/tables/front.tsv"
+    conda:
+        "../../environment.yml"
+    params:
+        config=settings(),
+        code=recipes.step_digest("table"),
+    script:
+        "../scripts/table.py"
+
+
 rule publish:
     """Small CSV files of all finished runs into docs/results, which the page of results is drawn from."""
     log:
@@ -111,7 +134,7 @@ rule publish:
     conda:
         "../../environment.yml"
     params:
-        config=settings(),
+        config=WHOLE.model_dump(mode="json"),
         folder=str(places.ROOT / "docs" / "results"),
     script:
         "../scripts/publish.py"

@@ -36,9 +36,8 @@ rule track:
     resources:
         tracking=1,
     params:
-        methods=lambda w: [
-            variant.name for variant in grid.block_of(CONFIG, w.benchmark).methods
-        ],
+        titles=titles,
+        command=cell_command,
         experiment=lambda w: grid.experiment_of(CONFIG, w.benchmark),
         server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew
         code=recipes.step_digest("track"),

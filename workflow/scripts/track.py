@@ -11,5 +11,6 @@ with logged(snakemake.log[0]):
     cell = Path(snakemake.output.mark).parent
     results = cell.parents[3]  # benchmark, M, rho, seed
     uri = tracking_uri(results)
-    what = mirror_cell(uri, snakemake.params.experiment, cell, snakemake.params.methods, results)
+    asked = snakemake.params
+    what = mirror_cell(uri, asked.experiment, cell, asked.titles, results, asked.command)
     write_json(Path(snakemake.output.mark), {"store": uri, "runs": what})

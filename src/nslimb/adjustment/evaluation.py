@@ -27,7 +27,7 @@ _RESERVED = ("chosen", "setting", "validation_weak_accuracy", "unadjusted_accura
 class AdjustmentProtocol:
     """How settings are chosen and test scores adjusted.
 
-    ``rule`` and ``criterion`` are those of :func:`nslimb.select`. With ``rule="paper"`` validation samples come in
+    ``rule`` and ``criterion`` are those of ``nslimb.select``. With ``rule="paper"`` validation samples come in
     batches of ``batch`` and test images in batches of ``test_batch``, shuffled by ``seed``; 32 and 128 if not given.
     Else all are adjusted together.
     """

@@ -1,4 +1,4 @@
-"""CAROT's potentials by Newton's method (see :mod:`nslimb.adjustment.carot` for the problem).
+"""CAROT's potentials by Newton's method (see ``nslimb.adjustment.carot`` for the problem).
 
 Newton on F, in logarithms, so that no column can underflow:
 

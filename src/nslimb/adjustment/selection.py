@@ -67,7 +67,7 @@ def select(
     """Choose the setting of an adjustment under which weak samples fare best.
 
     ``log_scores`` [B, M, c] and ``weak``, [B] or sequences [B, L], are samples with their weak labels. ``adjustment``
-    is "la", "carot", one's own as ``path/to/file.py:Class``, or an :class:`Adjustment`; its grid is the paper's unless
+    is "la", "carot", one's own as ``path/to/file.py:Class``, or an ``Adjustment``; its grid is the paper's unless
     ``settings`` are given.
 
     ``rule="least-change"``: the highest ``criterion``, which is the share of samples for which sigma(argmax scores) = s

@@ -17,7 +17,7 @@ from nslimb.adjustment.selection import adjust as apply_adjustment
 from nslimb.adjustment.selection import select
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
-from nslimb.classifier.fitting import Wish, choose_method, fit_model
+from nslimb.classifier.fitting import Wish, fit_model
 from nslimb.classifier.inputs import as_images, as_labels, as_weak
 from nslimb.classifier.model import Model
 from nslimb.classifier.networks import plan_network
@@ -46,14 +46,16 @@ class WeakClassifier:
         own as ``file.py:factory``; a torch module with one logit a class, or a function of the number of classes that
         makes one.
     method
-        "auto", which is ``recipe`` (``sl-balanced`` where weak labels are sequences), or another method by name;
-        ``method_settings`` are its own. Oracles, which need gold labels, are refused.
+        "auto", which is ``recipe``, or another method by name; ``method_settings`` are its own. Oracles, which need
+        gold labels, are refused.
     epochs, batch_size, learning_rate, seed, augment, normalisation, device, threads
-        How to train, see :class:`nslimb.learning.Settings`. Nothing is augmented unless asked for, in colour neither.
+        How to train, see ``nslimb.learning.Settings``. Nothing is augmented unless asked for, in colour neither.
     patience
         Stop so many epochs after the one with the highest weak likelihood on the validation samples, and take that one.
     restarts
         Train so many times more from other weights, and take what has the highest weak likelihood there.
+    size
+        Stretch pictures that are given by their file names to size x size.
 
     Attributes
     ----------
@@ -66,7 +68,7 @@ class WeakClassifier:
     weak_accuracy_ : float
         The share of validation samples whose weak label is predicted.
     history_ : list
-        What is known of each epoch (:class:`nslimb.learning.history.Epoch`); empty for a loaded classifier.
+        What is known of each epoch (``nslimb.learning.history.Epoch``); empty for a loaded classifier.
 
     Examples
     --------
@@ -97,12 +99,14 @@ class WeakClassifier:
         normalisation: str = "auto",
         patience: int | None = None,
         restarts: int = 0,
+        size: int | None = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
         self.sigma = Sigma.check(sigma)
         self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
         self.restarts = check_count("restarts", restarts, least=0)
+        self.size = size if size is None else check_count("size", size)
         self.settings = Settings(
             epochs=epochs,
             batch_size=batch_size,
@@ -125,7 +129,7 @@ class WeakClassifier:
         self,
         images: Any,
         tuples: Any,
-        weak: Any,
+        weak: Any = None,
         *,
         validation: tuple[Any, Any] | None = None,
         folder: str | Path | None = None,
@@ -136,24 +140,26 @@ class WeakClassifier:
         ----------
         images
             uint8, or floats from 0 to 1, as an array or a tensor [N, H, W], [N, H, W, 3] or [N, 3, H, W]; or a torch
-            Dataset of such images, each alone or first in a tuple, which is read batch by batch.
+            Dataset of such images, each alone or first in a tuple, which is read batch by batch; or a list of picture
+            files.
         tuples
-            Which images make up each sample: integers [n, M].
+            Which images make up each sample: integers [n, M]. Or :class:`nslimb.data.Samples`, as
+            ``Samples.from_csv`` reads them, without ``weak`` and ``validation``.
         weak
             The weak label of each sample, by value.
         validation
             Tuples and weak labels of samples for watching, stopping and choosing. Without, a tenth is set aside, so
-            that no image is in both.
+            that no image is in both; samples that have images of both parts are left out.
         folder
             Where training keeps a checkpoint, from which the same call goes on if it is cut.
         """
-        pixels = as_images(images, self.settings.normalisation)
-        samples = self._samples(pixels, tuples, weak, validation)
+        pixels = as_images(images, self.settings.normalisation, self.size)
+        samples = tuples if isinstance(tuples, Samples) else self._samples(pixels, tuples, weak, validation)
         shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
         plan = plan_network(self.network, shape)
-        method = choose_method(self.method, self.sigma)
+        method = "recipe" if self.method == "auto" else self.method
         settings = Settings(**{**vars(self.settings), "network": plan.name})
-        wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts)
+        wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts, self.size)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             self._model, self.history_ = fit_model(pixels, samples, wish, Path(place))
         return self
@@ -169,7 +175,7 @@ class WeakClassifier:
         ``adjust`` is "la" or "carot": moved towards the estimated ratios, all images together, with settings that the
         weak validation samples choose, if they favour any.
         """
-        scores = self._fitted().log_scores(as_images(images, self._fitted().normalisation))
+        scores = self._fitted().log_scores(self._pixels(images))
         if adjust is not None:
             scores = self._adjusted(scores, adjust)
         probabilities: FloatArray = scores.double().exp().numpy()
@@ -182,7 +188,7 @@ class WeakClassifier:
 
     def weak_score(self, images: Any, tuples: Any, weak: Any) -> float:
         """The share of samples whose weak label is that of the predicted classes; needs no gold label."""
-        model, pixels = self._fitted(), as_images(images, self._fitted().normalisation)
+        model, pixels = self._fitted(), self._pixels(images)
         checked = check_tuples("tuples", tuples, self.sigma.arity, len(pixels))
         observed = torch.from_numpy(as_weak(weak, self.sigma, len(checked)))
         labels = model.log_scores(pixels, checked).argmax(-1)
@@ -200,7 +206,8 @@ class WeakClassifier:
     def load(cls, path: str | Path, network: Any = None, device: str = "auto") -> WeakClassifier:
         """Read what ``save`` wrote; nothing in it is executed. A network of one's own is to be given as ``network``."""
         model = load_model(Path(path), network, device)
-        made = cls(model.sigma, model.network_name if network is None else network, model.method_name, device=device)
+        known = model.network_name if network is None else network
+        made = cls(model.sigma, known, model.method_name, size=model.settings["size"], device=device)
         made._model = model
         return made
 
@@ -230,6 +237,10 @@ class WeakClassifier:
         if self._model is None:
             raise InvalidInput("WeakClassifier", "fit() or load() before it is asked", "neither so far")
         return self._model
+
+    def _pixels(self, images: Any) -> Images:
+        model = self._fitted()
+        return as_images(images, model.normalisation, self.size, model.image_shape)
 
     def _samples(self, images: Images, tuples: Any, weak: Any, validation: Any) -> Samples:
         rows = check_tuples("tuples", tuples, self.sigma.arity, len(images))

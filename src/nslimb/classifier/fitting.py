@@ -22,7 +22,6 @@ from nslimb.learning.stopping import best_likelihood
 from nslimb.marginals.training import training_ratios
 from nslimb.seeds import torch_seed
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.transducer import Transducer
 
 
 @dataclass(frozen=True)
@@ -35,13 +34,7 @@ class Wish:
     method_settings: dict[str, Any]
     settings: Settings
     restarts: int
-
-
-def choose_method(method: str, sigma: Sigma) -> str:
-    """``auto`` is the recipe; without its ratios, sl-balanced, where weak labels are sequences that nobody can list."""
-    if method != "auto":
-        return method
-    return "sl-balanced" if isinstance(sigma, Transducer) else "recipe"
+    size: int | None  # of pictures that are given by name
 
 
 def fit_model(images: Images, samples: Samples, wish: Wish, folder: Path) -> tuple[Model, list[Epoch]]:
@@ -84,7 +77,7 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         network_name=wish.network.name,
         own_network=wish.network.own,
         method_name=wish.method,
-        settings={**wish.settings.learned(), "restarts": wish.restarts, "method": method.describe()},
+        settings={**wish.settings.learned(), "restarts": wish.restarts, "size": wish.size, "method": method.describe()},
         image_shape=tuple(pixels.shape[1:]),
         normalisation=wish.settings.normalisation,
         ratios=ratios,
@@ -92,6 +85,7 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         validation_scores=scores,
         validation_weak=samples.validation_weak,
         figures={
+            "training_samples": len(samples.train),
             "validation_samples": len(samples.validation),
             "validation_weak_accuracy": float(sigma.explains(scores.argmax(-1), weak).double().mean()),
             "validation_log_likelihood": float(sigma.log_likelihood(scores, weak).mean()),
@@ -100,10 +94,10 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
 
 
 def _ratios(trained: Trained, samples: Samples, sigma: Sigma) -> FloatArray | None:
-    """Those that the method had, or else Algorithm 1's."""
+    """Those that the method had, or else Algorithm 1's; None where that would take too long."""
     found = trained.method.ratios
     if found is None:
-        if isinstance(sigma, Transducer):
+        if not sigma.lists_weak_labels:
             return None
         found = training_ratios(samples.train_weak, sigma)
     ratios: FloatArray = found.detach().cpu().double().numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,28 @@ from torch import Tensor
 from nslimb.arrays import IntArray
 from nslimb.data.batches import Images, channels_last
 from nslimb.data.pixels import check_unit_range
+from nslimb.data.weak_csv import read_files
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
 
-def as_images(images: Any, normalisation: str = "auto") -> Images:
+def as_images(
+    images: Any, normalisation: str = "auto", size: int | None = None, shape: tuple[int, ...] | None = None
+) -> Images:
     """Images [N, H, W] or [N, H, W, 3] as an array of uint8 or of floats in [0, 1], or a data set as it is.
 
     Arrays and tensors of either order of channels are taken. Whole numbers go from 0 to 255, floats from 0 to 1;
-    with ``normalisation="none"`` floats may be anything.
+    with ``normalisation="none"`` floats may be anything. A list of file names is read, each picture brought to
+    ``size`` x ``size`` where that is given, and to colour where ``shape`` has one.
     """
+    if isinstance(images, (list, tuple)) and images and all(isinstance(name, (str, Path)) for name in images):
+        pictures = read_files([Path(name) for name in images], size)
+        in_colour = shape is not None and len(shape) == 3 and pictures.ndim == 3
+        return np.repeat(pictures[..., None], 3, axis=3) if in_colour else pictures
     if not isinstance(images, (np.ndarray, Tensor)):
-        if not (hasattr(images, "__getitem__") and hasattr(images, "__len__")) or isinstance(
-            images, (list, tuple, str)
-        ):
-            expected = "an array or tensor of images, or a torch Dataset"
+        is_dataset = hasattr(images, "__getitem__") and hasattr(images, "__len__")
+        if not is_dataset or isinstance(images, (list, tuple, str)):
+            expected = "an array or tensor of images, a list of picture files, or a torch Dataset"
             raise InvalidInput("images", expected, f"an object of type {type(images).__name__}")
         dataset: Images = images
         return dataset

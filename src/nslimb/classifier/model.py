@@ -51,7 +51,7 @@ class Model:
 
 def untold(sigma: Sigma, ratios: FloatArray | None, weak: IntArray) -> tuple[tuple[int, ...], ...]:
     """Groups of classes that the weak labels of the training samples do not tell apart; none where that is unknown."""
-    if ratios is None:
+    if ratios is None or not sigma.lists_weak_labels:
         return ()
     try:
         found = confusions(sigma, ratios, weak=torch.from_numpy(weak))

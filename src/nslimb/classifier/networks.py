@@ -28,7 +28,7 @@ class Plan(NamedTuple):
 def plan_network(network: Any, image_shape: tuple[int, ...], base: Path | None = None) -> Plan:
     """A plan from "auto", a name, ``file.py:factory``, a function of the number of classes, or a module.
 
-    A module is trained from the weights that it has. What is no :class:`nslimb.networks.Classifier` gets a bias for
+    A module is trained from the weights that it has. What is no ``nslimb.networks.Classifier`` gets a bias for
     each class behind it, so that a method may set one.
     """
     if isinstance(network, str) and network == "auto":

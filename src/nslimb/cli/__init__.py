@@ -7,19 +7,23 @@ from typing import Annotated
 import typer
 
 import nslimb
-from nslimb.cli import adjust, data, diagnose, estimate, study
+from nslimb.cli import adjust, data, diagnose, doctor, estimate, evaluate, grid, predict, study, train
 
 app = typer.Typer(
     help="Find, measure and cure learning imbalances in neurosymbolic learning.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.add_typer(data.app, name="data")
 app.command("diagnose")(diagnose.command)
 app.command("estimate")(estimate.command)
 app.command("adjust")(adjust.command)
+app.command("train")(train.command)
+app.command("predict")(predict.command)
+app.command("evaluate")(evaluate.command)
+app.command("grid", context_settings=grid.CONTEXT)(grid.command)
 app.command("study")(study.command)
+app.command("doctor")(doctor.command)
 
 
 def _show_version(wanted: bool) -> None:

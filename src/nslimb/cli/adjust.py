@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,12 +37,15 @@ def command(
     log: Annotated[bool, typer.Option("--log", help="The scores are logarithms, and so will be the result.")] = False,
 ) -> None:
     """Adjust scores to the ratios of the classes, by logit adjustment or CAROT, and say what it changes."""
+    compute_with_few_threads()
     with told_plainly():
         from nslimb.cli.formats.ratios import read_ratios
         from nslimb.cli.formats.scores import check_suffix, read_scores, write_scores
         from nslimb.errors import InvalidInput
+        from nslimb.files import check_output
 
         check_suffix(out)
+        check_output("--out", out, [scores, ratios])
         wanted = read_ratios(ratios)
         given = read_scores(scores, array, log)
         if given.values.shape[1] != len(wanted):

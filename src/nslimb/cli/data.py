@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.names import complete_source
 
 app = typer.Typer(help="Fetch and list image sources.", no_args_is_help=True)
 
@@ -17,7 +18,10 @@ _FOLDER = typer.Option(help="The data folder.")
 @app.command()
 def fetch(
     names: Annotated[
-        list[str], typer.Argument(help="Sources, for example: mnist cifar10 (nslimb data list shows all).")
+        list[str],
+        typer.Argument(
+            help="Sources, for example: mnist cifar10 (nslimb data list shows all).", autocompletion=complete_source
+        ),
     ],
     folder: Annotated[Path, _FOLDER] = Path("data"),
     path: Annotated[Path | None, typer.Option(help="Where the real HWF symbols are, for the source hwf.")] = None,

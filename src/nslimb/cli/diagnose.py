@@ -9,6 +9,7 @@ import typer
 
 from nslimb.cli.messages import told_plainly
 from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,6 +42,7 @@ def command(
     """Show what sigma hides: how often each weak label occurs, and which classes it will make hard to learn."""
     import json
 
+    compute_with_few_threads()
     from nslimb.plotting import check_plot
 
     with told_plainly():

@@ -11,6 +11,7 @@ import typer
 
 from nslimb.cli.messages import told_plainly
 from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
     from nslimb import Sigma
@@ -37,13 +38,14 @@ def command(
     """
     import json
 
+    compute_with_few_threads()
     from nslimb.plotting import check_plot, save
 
     with told_plainly():
         check_plot(plot)
         built = build_sigma(sigma, arity, classes, left_to_right)
         from nslimb.cli.formats.ratios import describe, write_ratios
-        from nslimb.cli.formats.weak import encode_texts, read_column
+        from nslimb.data.columns import encode_texts, read_column
         from nslimb.errors import InvalidInput
         from nslimb.marginals import bootstrap_marginal
         from nslimb.marginals.figure import draw_ratios

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.threads import compute_with_few_threads
 from nslimb.errors import MissingEngine
 from nslimb.experiment.studies import STUDIES
 
@@ -26,6 +27,7 @@ def command(
 
     risk_bounds, counterexample and sensitivity need nothing else; carot_robustness and order look at trained models.
     """
+    compute_with_few_threads()
     with told_plainly():
         try:
             from nslimb.experiment.config import read_file

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nslimb.data.source import Images
 from nslimb.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 _ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
@@ -32,7 +36,7 @@ def list_pictures(folder: Path) -> list[Pictures]:
     """
     parts = {part: _subfolders(folder / part) for part in ("train", "test") if (folder / part).is_dir()}
     if not any(parts.values()):
-        return [Pictures(name, None, _files(folder / name)) for name in _subfolders(folder)]
+        return [Pictures(name, None, files_below(folder / name)) for name in _subfolders(folder)]
     if _subfolders(folder) != ["test", "train"]:
         raise DataError(
             f"{folder}: expected the two folders train and test with one sub-folder a class in each, or one folder a "
@@ -44,7 +48,7 @@ def list_pictures(folder: Path) -> list[Pictures]:
             f"train and {', '.join(parts['test']) or 'none'} in test"
         )
     return [
-        Pictures(name, part == "test", _files(folder / part / name))
+        Pictures(name, part == "test", files_below(folder / part / name))
         for part in ("train", "test")
         for name in parts[part]
     ]
@@ -54,8 +58,8 @@ def _subfolders(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _files(folder: Path) -> tuple[Path, ...]:
-    """Also those in folders below, as torchvision's ImageFolder has it."""
+def files_below(folder: Path) -> tuple[Path, ...]:
+    """The pictures in a folder and in those below it, sorted, as torchvision's ImageFolder has it."""
 
     def refuse(error: OSError) -> None:
         raise error
@@ -75,17 +79,39 @@ def read_pictures(folder: Path, files: Sequence[Path]) -> Images:
     All must have one size. Grey ones among coloured ones become coloured. What is transparent shows white paper.
     Pictures that cannot be read are named, all of them at once.
     """
+    images, broken, sizes = collect(files)
+    if broken:
+        listed = "".join(f"\n  {files[index].relative_to(folder)}: {reason}" for index, reason in broken.items())
+        raise DataError(f"{folder}: {len(broken)} of {len(files):,} pictures cannot be read:{listed}")
+    if images is None:
+        shown = {size: file.relative_to(folder) for size, file in sizes.items()}
+        raise DataError(f"{folder}: expected pictures of one size, got {told_sizes(shown)}")
+    return images
+
+
+class Collected(NamedTuple):
+    """The pixels of pictures, where all can be read and have one size."""
+
+    images: Images | None
+    broken: dict[int, str]  # why a picture cannot be read, by its place in the list
+    sizes: dict[tuple[int, ...], Path]  # each height and width that was met, with the first such picture
+
+
+def collect(files: Sequence[Path], size: int | None = None) -> Collected:
+    """The pixels of all pictures, brought to ``size`` x ``size`` where that is given; with all that is wrong."""
     images: Images | None = None
-    broken: list[str] = []
+    broken: dict[int, str] = {}
     sizes: dict[tuple[int, ...], Path] = {}
     for index, file in enumerate(files):
         try:
-            picture = _read(file)
+            picture = _read(file, size)
         except MemoryError:
             raise
+        except FileNotFoundError:
+            broken[index] = "is not there"
+            continue
         except Exception as error:  # Pillow has no one kind of error for broken files
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            broken.append(f"  {file.relative_to(folder)}: {reason}")
+            broken[index] = (str(error).strip() or type(error).__name__).splitlines()[0]
             continue
         sizes.setdefault(picture.shape[:2], file)
         if broken or len(sizes) > 1:
@@ -95,21 +121,21 @@ def read_pictures(folder: Path, files: Sequence[Path]) -> Images:
         elif picture.ndim == images.ndim:
             images = np.repeat(images[..., None], 3, axis=3)
         images[index] = picture if picture.ndim == images.ndim - 1 else picture[..., None]
-    if broken:
-        raise DataError(f"{folder}: {len(broken)} of {len(files):,} pictures cannot be read:\n" + "\n".join(broken))
-    if len(sizes) > 1 or images is None:
-        examples = " and ".join(
-            f"{width} x {height} ({file.relative_to(folder)})" for (height, width), file in list(sizes.items())[:2]
-        )
-        raise DataError(f"{folder}: expected pictures of one size, got {examples or 'no pictures'}")
-    return images
+    return Collected(None if broken or len(sizes) > 1 else images, broken, sizes)
 
 
-def _read(file: Path) -> Images:
-    """One picture, uint8 [H, W] or [H, W, 3]."""
+def told_sizes(sizes: Mapping[tuple[int, ...], Path]) -> str:
+    """Two of the sizes, each with a picture that has it."""
+    two = list(sizes.items())[:2]
+    return " and ".join(f"{width} x {height} ({file})" for (height, width), file in two) or "no pictures"
+
+
+def _read(file: Path, size: int | None = None) -> Images:
+    """One picture, uint8 [H, W] or [H, W, 3]; stretched to ``size`` x ``size`` where that is given."""
     from PIL import Image
 
-    with Image.open(file) as picture:
+    with Image.open(file) as stored:
+        picture = stored if size is None else _resized(stored, size)
         if picture.mode.startswith(("I", "F")):
             raise ValueError(f"expected 8 bits a channel, got a picture of mode {picture.mode}")
         if picture.mode.upper().endswith("A") or "transparency" in picture.info:
@@ -123,3 +149,11 @@ def _read(file: Path) -> Images:
         # The mode does not tell whether these have colours.
         mixed = picture.mode.startswith(("L", "P")) and bool((pixels == pixels[..., :1]).all())
         return pixels[..., 0] if mixed else pixels
+
+
+def _resized(picture: Image.Image, size: int) -> Image.Image:
+    """The picture in a mode whose values can be averaged, stretched to size x size."""
+    if picture.size == (size, size):
+        return picture
+    modes = {"1": "L", "P": "RGBA" if "transparency" in picture.info else "RGB", "PA": "RGBA"}
+    return picture.convert(modes.get(picture.mode, picture.mode)).resize((size, size), resample=2)  # bilinear

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import check_count
 from nslimb.data.classes import check_classes
-from nslimb.data.source import ImageSource
+from nslimb.data.source import Images, ImageSource
 from nslimb.data.tails import thin
 from nslimb.errors import BrokenFile, DataError, InvalidInput
 from nslimb.files import written_aside
@@ -42,6 +42,61 @@ class Samples:
     validation_weak: IntArray  # [v], or [v, L]
     test: IntArray  # [t], single images
     test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | Path,
+        sigma: Sigma,
+        columns: Sequence[str],
+        weak: str = "weak",
+        *,
+        images: str | Path | None = None,
+        validation: str | Path | None = None,
+        size: int | None = None,
+        seed: int = 1,
+    ) -> OwnSamples:
+        """One's own samples: a CSV file whose ``columns`` name pictures, and whose column ``weak`` holds weak labels.
+
+        Parameters
+        ----------
+        path
+            The CSV file; its first line names the columns.
+        sigma
+            What the weak labels are of; as many labels as there are columns.
+        columns, weak
+            The columns of the pictures' file names, and the one of the weak labels, written as Python prints them.
+        images
+            The folder of the pictures; that of the CSV file if not given.
+        validation
+            Another such file for the validation samples. Without, a tenth of the rows is set aside, so that no picture
+            is in both parts (:func:`nslimb.data.splitting.hold_out`, with ``seed``).
+        size
+            Stretch every picture to size x size; without, all must have one size.
+
+        Returns
+        -------
+        OwnSamples
+            ``images`` (uint8), ``samples``, ``files``, the name of each image, and ``left_out``, the number of rows
+            that are in neither part. There are no test images.
+
+        Raises
+        ------
+        DataError
+            For rows and pictures that cannot be used: all of them at once.
+        """
+        from nslimb.data.weak_csv import read_weak_csv
+
+        return read_weak_csv(path, sigma, columns, weak, images, validation, size, seed)
+
+
+class OwnSamples(NamedTuple):
+    """Samples of one's own with the pictures that they are about."""
+
+    images: Images  # uint8 [N, H, W] or [N, H, W, 3]
+    samples: Samples
+    files: tuple[str, ...]  # the pictures' names, as the file has them
+    left_out: int  # rows that have pictures of both parts, and so are in neither
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +226,8 @@ def _draw(labels: IntArray, sigma: Sigma, seed: int, part: str, pool: IntArray, 
     for _ in range(1000):
         for position, choice in enumerate(choices):
             tuples[wanting, position] = rng.choice(choice, size=len(wanting))
-        wanting = wanting[sigma.apply(labels[tuples[wanting]]) == DEAD]
+        invalid = (sigma.apply(labels[tuples[wanting]]) == DEAD).reshape(len(wanting), -1).any(axis=1)
+        wanting = wanting[invalid]
         if len(wanting) == 0:
             return tuples
     raise DataError("samples: sigma accepts hardly any of the label vectors that the images give")

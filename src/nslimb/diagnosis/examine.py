@@ -44,7 +44,7 @@ def diagnose(
 
     Pre-images and probabilities of the weak labels, with the number of each to expect in ``samples``; how often a weak
     label proves a class to be there; M-unambiguity; which classes could be read as others without showing in that many
-    samples (:func:`nslimb.confusions`); whether r can be estimated; and the risk bound Phi_j of each class at each of
+    samples (``nslimb.confusions``); whether r can be estimated; and the risk bound Phi_j of each class at each of
     the ``partial_risks``. Readings, bounds and twins are looked at only where that takes a few seconds, and bounds are
     not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
 

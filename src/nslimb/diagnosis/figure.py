@@ -16,7 +16,7 @@ _NAMED = 20
 
 @styled
 def draw_diagnosis(found: Diagnosis) -> Any:
-    """The figure of a diagnosis; save it with :func:`nslimb.plotting.save`."""
+    """The figure of a diagnosis; save it with ``nslimb.plotting.save``."""
     drawn = [_draw_weak_labels, _draw_proven]
     if found.bounds is not None:
         drawn.append(_draw_bounds)

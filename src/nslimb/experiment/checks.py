@@ -35,22 +35,6 @@ def check_config(config: Config) -> None:
     _check_lists(config)
 
 
-def check_sources(config: Config) -> None:
-    """Open the user's own images, whose classes must be sigma's; not again once the step `fetch` has left its mark."""
-    from nslimb.data import SOURCES, open_source
-    from nslimb.experiment.cells import source_name
-    from nslimb.experiment.paths import source_file
-
-    for name, block in config.benchmarks.items():
-        ready = config.results / source_file(source_name(config, name))
-        if block.source not in SOURCES and not ready.exists():
-            sigma = block.problem(name).build(int(block.M[0]), config.base)
-            try:
-                open_source(block.source, config.data, base=config.base, class_names=sigma.class_names)
-            except NslimbError as error:
-                raise NslimbError(f"benchmarks.{name}.source: {error}") from error
-
-
 def _at(place: str, check: object, *arguments: object) -> None:
     """Call a check; what it refuses is told with its place in the configuration."""
     try:
@@ -106,6 +90,8 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
     if any(float(rho) != 0 for rho in block.rho):
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
+    if block.noise:
+        raise InvalidInput("noise", "0 with samples: once", block.noise)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

@@ -104,6 +104,7 @@ class Config(Block):
     data: Path = Path("data")
     hwf_path: Path | None = None
     hwf_own_split: bool = False
+    missing_data: Literal["leave-out", "refuse"] = "leave-out"  # a benchmark whose images can be had nowhere
     base: Path = Path()  # the folder of the configuration file: paths of sigma, source, network and method start there
     training: Training = Training()
     methods: dict[str, dict[str, Any]] = Field(default_factory=dict)

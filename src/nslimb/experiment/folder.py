@@ -10,31 +10,41 @@ from typing import IO, Any
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import Config
-from nslimb.files import read_json, take_lock, written_aside
+from nslimb.files import read_json, take_lock, write_text
 
+_MARKER = "grid.json"
 _ASIDE = re.compile(r"^\..+\.[a-z0-9_]{8}(\.\w+)?$")  # as `files.written_aside` names them
 _STALE = 10  # seconds; a job that outlived its scheduler may still be writing
 _HELD: list[IO[str]] = []  # locks, dropped by the kernel with the process
 
 
-def claim_results(config: Config) -> None:
-    """Mark the results folder as this grid's; one of another grid, or one not to be written, is refused."""
-    marker = config.results / "grid.json"
-    mine: dict[str, Any] = {"name": config.name, "protocol": config.protocol}
+def check_results(config: Config) -> None:
+    """Refuse a results folder of another grid, or one that cannot be written; writes nothing."""
+    marker = config.results / _MARKER
     if marker.exists():
-        theirs = read_json(marker)
+        theirs, mine = read_json(marker), _mine(config)
         if theirs != mine:
             raise DataError(
                 f"{config.results}: holds the results of the grid {theirs}, and this one is {mine}; give another "
                 "folder with --config results=FOLDER, or remove that one"
             )
         return
-    try:
-        with written_aside(marker) as aside:
-            aside.write_text(json.dumps(mine) + "\n")
-    except OSError as error:
+    there = next(folder for folder in (config.results, *config.results.absolute().parents) if folder.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK)):
         remedy = "give another with --config results=FOLDER"
-        raise DataError(f"{config.results}: cannot be written ({error}); {remedy}") from error
+        raise DataError(f"{config.results}: cannot be written (see {there}); {remedy}")
+
+
+def claim_results(config: Config) -> None:
+    """Mark the results folder as this grid's; what ``check_results`` refuses is refused."""
+    check_results(config)
+    marker = config.results / _MARKER
+    if not marker.exists():
+        write_text(marker, json.dumps(_mine(config)) + "\n")
+
+
+def _mine(config: Config) -> dict[str, Any]:
+    return {"name": config.name, "protocol": config.protocol}
 
 
 def hold_results(config: Config) -> None:
@@ -59,7 +69,11 @@ def sweep_results(config: Config) -> None:
 
 
 def redate_results(config: Config) -> None:
-    """Date files of the future, left by a clock that was set back, as of now: else all that needs them is never new."""
+    """Give files whose date lies in the future the date of now.
+
+    A clock that was set back leaves such files. Whatever is made from them would look older than they are, so that
+    Snakemake would make it again with every run.
+    """
     now = time.time()
     future = [path for path in config.results.rglob("*") if path.is_file() and path.stat().st_mtime > now + 60]
     for path in future:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from nslimb.adjustment import as_adjustment
 from nslimb.errors import DataError
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.finished import finished_metrics
 from nslimb.experiment.runs.metrics import Metrics
+from nslimb.experiment.titles import benchmark_title, class_names, printed_adjustments, printed_name
 from nslimb.learning.history import Epoch, read_history
 from nslimb.learning.methods import method_class
 from nslimb.plotting import COLOURS
@@ -36,6 +36,7 @@ class GridRun:
     supervised: bool  # trained on gold labels: what the network can do at all
     sigma: str  # its benchmark's, as the configuration names it
     title: str  # of its benchmark
+    class_names: tuple[str, ...]  # as figures print them
     adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
     mark: str
@@ -72,22 +73,6 @@ class GridRun:
         return {"color": self.colour, "label": self.printed}
 
 
-def printed_name(config: Config, benchmark: str, method: str) -> str:
-    """A method as tables print it; a variant by the name that it was given."""
-    variant = variant_of(config, benchmark, method)
-    own = method_class(variant.method, config.base).printed
-    return own if own and variant.name == variant.method.rpartition(":")[2] else variant.name
-
-
-def printed_adjustments(config: Config) -> dict[str, str]:
-    """The adjustments of the grid, ``none`` first, and how they are printed."""
-    found = {"none": "none"}
-    for entry in config.adjustments:
-        adjustment = as_adjustment(entry, config.base)
-        found[adjustment.name] = adjustment.printed
-    return found
-
-
 def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> list[GridRun]:
     """For each run its metrics and history; None for what is missing, an error for what is broken.
 
@@ -95,15 +80,17 @@ def gather(config: Config, chosen: Iterable[Run], *, any_code: bool = False) -> 
     place, count as missing.
     """
     order = list(dict.fromkeys(method for _, method in runs(config)))
-    return [_open(config, cell, method, order.index(method), any_code) for cell, method in chosen]
+    classes = {name: class_names(config, name) for name in config.benchmarks}
+    return [
+        _open(config, cell, method, order.index(method), classes[cell.benchmark], any_code) for cell, method in chosen
+    ]
 
 
-def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -> GridRun:
+def _open(config: Config, cell: Cell, method: str, place: int, classes: tuple[str, ...], any_code: bool) -> GridRun:
     folder = config.results / run_path(cell, method)
     metrics = finished_metrics(config, cell, method, any_code=any_code)
     history = folder / names.HISTORY
     variant = variant_of(config, cell.benchmark, method)
-    benchmark = config.benchmarks[cell.benchmark].problem(cell.benchmark).benchmark(config.base)
     return GridRun(
         cell=cell,
         method=method,
@@ -111,8 +98,8 @@ def _open(config: Config, cell: Cell, method: str, place: int, any_code: bool) -
         oracle=method_class(variant.method, config.base).oracle,
         supervised=variant.method == "supervised",
         sigma=config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma,
-        # Another entry with the same sigma goes by its own name.
-        title=benchmark.title if benchmark.name == cell.benchmark else cell.benchmark.replace("_", " "),
+        title=benchmark_title(config, cell.benchmark),
+        class_names=classes,
         adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],
         mark=MARKS[place % len(MARKS)],

@@ -8,4 +8,5 @@ PACKAGE = Path(__file__).parent.parent
 _CHECKOUT, _INSTALLED = PACKAGE.parent.parent, PACKAGE / "workflow_files"
 ROOT = _CHECKOUT if (_CHECKOUT / "Snakefile").is_file() else _INSTALLED
 REFERENCE = ROOT / "reference"
+CONFIGURATIONS = ROOT / "config"
 SCRIPTS = ROOT / "workflow" / "scripts"

@@ -11,9 +11,10 @@ from nslimb.errors import BrokenFile
 from nslimb.experiment import names, paths, places, sums, tables
 from nslimb.experiment.cells import table_names, table_runs, tables_of, timing_path, timings
 from nslimb.experiment.config import Config
-from nslimb.experiment.gather import gather, printed_adjustments
+from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
+from nslimb.experiment.titles import printed_adjustments
 from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
@@ -74,7 +75,7 @@ def write_all(config: Config) -> None:
     """Every table as far as the grid has come; broken files are set aside and count as missing."""
     wanted = table_names(config)
     jobs = [partial(write_table, config, name) for name in wanted if name != "runtime"]
-    jobs += [partial(write_comparison, config)] if jobs else []
+    jobs += [partial(write_comparison, config), partial(_write_front, config)] if jobs else []
     jobs += [partial(write_runtime, config)] if "runtime" in wanted else []
     for job in jobs:
         while True:
@@ -83,6 +84,12 @@ def write_all(config: Config) -> None:
                 break
             except BrokenFile as error:
                 set_aside(error.path)
+
+
+def _write_front(config: Config) -> None:
+    from nslimb.experiment.front import write_front
+
+    write_front(config)
 
 
 def _path(config: Config, name: str, form: str) -> Path:

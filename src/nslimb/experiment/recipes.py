@@ -146,8 +146,9 @@ def step_digest(step: str) -> str:
 def figures_digest(config: Config) -> str:
     """The code of the figures."""
     from nslimb.experiment.figures import FIGURES
+    from nslimb.experiment.figures.shown import figure_entries
 
-    files = [entry_file(FIGURES, entry, config.base) for entry in config.figures or FIGURES]
+    files = [entry_file(FIGURES, entry, config.base) for entry in figure_entries(config)]
     return code_digest([places.SCRIPTS / "figures.py", *(file for file in files if file is not None)])
 
 

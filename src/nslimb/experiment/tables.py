@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nslimb.experiment.chance import Accuracy, clear_winner
 from nslimb.experiment.gather import GridRun
 from nslimb.experiment.runs.timing import Timing
 from nslimb.files import write_text
@@ -41,6 +42,7 @@ def collect(runs: list[GridRun], adjustments: dict[str, str]) -> Frame:
                     "adjustment": printed,
                     "seed": run.cell.seed,
                     **{measure: None if found is None else 100 * found[measure] for measure in _MEASURES},
+                    "test_images": None if found is None else int(np.sum(found["confusion_matrix"])),
                 }
             )
     return pd.DataFrame(rows)
@@ -57,6 +59,7 @@ def tidy(
         seeds=("accuracy", "count"),
         missing=("accuracy", lambda values: int(values.isna().sum())),
         **{f"{measure}_{name}": (measure, name) for measure in _MEASURES for name in ("mean", "std")},
+        test_images=("test_images", "max"),
     ).reset_index()
     frame.insert(0, "table", table)
     frame.insert(6, "protocol", protocol)
@@ -125,20 +128,31 @@ def runtime(measured: list[tuple[str, str, int, Timing | None]], reference: Fram
     return frame.round({"minutes_per_epoch": 4, "peak_mb": 0})
 
 
-def laid_out(frame: Frame, oracles: set[str]) -> Frame:
-    """A tidy table as the paper prints it: a row for each method, a column for each cell, ``mean ± std``.
-
-    The best entry of a cell is bold; ``oracles``, which saw gold labels, are no rivals.
-    """
+def with_names(frame: Frame, oracles: set[str]) -> Frame:
+    """A tidy table with the name of each row's method, of its cell, and whether it is clearly the best of its cell."""
     shown = frame.copy()
-    shown["entry"] = [_entry(row) for row in shown.to_dict("records")]
     shown["method"] = [
         t if a == "none" else f"{t} + {a}" for t, a in zip(shown["training"], shown["adjustment"], strict=True)
     ]
     shown["cell"] = [f"{b}-{m}, rho={r}" for b, m, r in zip(shown["benchmark"], shown["M"], shown["rho"], strict=True)]
-    rivals = shown["accuracy_mean"].where(~shown["training"].isin(oracles))
-    best = rivals.groupby(shown["cell"]).transform("max")
-    shown.loc[rivals.notna() & (rivals == best), "entry"] = shown["entry"].map("**{}**".format)
+    shown["best"] = False
+    for _, rivals in shown[~shown["training"].isin(oracles)].groupby("cell"):
+        columns = ["accuracy_mean", "accuracy_std", "seeds", "test_images"]
+        winner = clear_winner([Accuracy(*row) for row in rivals[columns].itertuples(index=False)])
+        if winner is not None:
+            shown.loc[rivals.index[winner], "best"] = True
+    return shown
+
+
+def laid_out(frame: Frame, oracles: set[str]) -> Frame:
+    """A tidy table as the paper prints it: a row for each method, a column for each cell, ``mean ± std``.
+
+    The best entry of a cell is bold, unless chance may have made its lead; ``oracles``, which saw gold labels, are no
+    rivals.
+    """
+    shown = with_names(frame, oracles)
+    shown["entry"] = [_entry(row) for row in shown.to_dict("records")]
+    shown.loc[shown["best"], "entry"] = shown["entry"].map("**{}**".format)
     wide = shown.pivot(index="method", columns="cell", values="entry")
     wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
     ceiling = shown.drop_duplicates("cell").set_index("cell")["ceiling"]

@@ -1,34 +1,34 @@
 """MLflow as a mirror of the results folder: the one place that imports mlflow.
 
-Files are the truth. A run in MLflow is found by a tag with its path and carries a digest of its files, so that
-mirroring twice changes nothing, a changed run replaces its mirror, and a lost database is rebuilt.
+Files are the truth. A run is looked up by grid, protocol, path and settings, and carries a digest of its files:
+mirroring twice changes nothing, the same run with the same settings is replaced, and one with other settings is another
+run, beside which the older stays, tagged as superseded. Those older ones are MLflow's own: a lost store is rebuilt from
+the files, which have the newest alone.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterable
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from nslimb.errors import DataError
-from nslimb.experiment import names
-from nslimb.experiment.runs.base import read_schema
-from nslimb.experiment.runs.metrics import Metrics
-from nslimb.experiment.runs.run import RunFile
-from nslimb.files import digest
-from nslimb.learning.history import read_history
+from nslimb.experiment.tracked import Tracked, draw
+from nslimb.plotting import save
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
-_PATH_TAG, _DIGEST_TAG = "nslimb.path", "nslimb.digest"
+_PATH, _DIGEST, _SETTINGS, _SUPERSEDED = "nslimb.path", "nslimb.digest", "nslimb.settings", "superseded"
 # The UI then opens with the list of runs.
 _KIND = {"mlflow.experimentKind": "custom_model_development"}
 # What a store takes in one request: 1,000 values, parameters among them.
 _BATCH = 900
-_ARTIFACTS = (names.METRICS, names.HISTORY, names.RUN_FILE)
-_HISTORY = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds", "lp_seconds")
+_FIGURE = "classes.png"
+# A place below the folder that `mlflow ui --artifacts-destination` names: it may be copied elsewhere.
+_ROOT = "mlflow-artifacts:/"
 
 
 def tracking_uri(results: Path) -> str:
@@ -53,98 +53,116 @@ def client(uri: str) -> Any:
     return found
 
 
-def mirror_cell(uri: str, experiment: str, cell: Path, methods: Iterable[str], results: Path) -> dict[str, str]:
-    """Mirror the runs in a cell's folder, below ``results``; what was done with each."""
+def mirror_cell(
+    uri: str, experiment: str, cell: Path, methods: Mapping[str, str], results: Path, command: str = ""
+) -> dict[str, str]:
+    """Mirror the runs in a cell's folder, below ``results``; what was done with each.
+
+    ``methods`` are their names in paths and the short names that MLflow shows; ``command`` makes the cell.
+    """
     store = client(uri)
-    folders = [cell / f"train={method}" for method in methods]
-    paths = [str(folder.relative_to(results)) for folder in folders]
-    artifacts = results / "artifacts"
-    return {
-        path: mirror(store, experiment, path, folder, artifacts) for path, folder in zip(paths, folders, strict=True)
-    }
+    done = {}
+    for method, title in methods.items():
+        folder = cell / f"train={method}"
+        path = str(folder.relative_to(results))
+        done[path] = mirror(store, experiment, Tracked.read(path, folder), title, results / "artifacts", command)
+    return done
 
 
-def mirror(store: Any, experiment: str, path: str, folder: Path, artifacts: Path) -> str:
-    """Mirror a run's folder; returns "unchanged", "created" or "replaced"."""
-    contents = {name: (folder / name).read_bytes() for name in _ARTIFACTS}
-    content = digest(*contents.values())
-    where = _experiment(store, experiment, artifacts)
-    old = store.search_runs([where], filter_string=f"tags.`{_PATH_TAG}` = '{path}'", max_results=100)
-    if len(old) == 1 and old[0].data.tags.get(_DIGEST_TAG) == content:
-        return "unchanged"
-    _write(store, where, path, content, folder)
-    for run in old:
-        store.delete_run(run.info.run_id)
-    return "replaced" if old else "created"
+def experiment_name(run: Tracked, experiment: str) -> str:
+    """The experiment of a run, ``quick/exact/max``: grids and protocols keep apart."""
+    return f"{run.described.grid}/{run.described.protocol}/{experiment}"
 
 
-def _experiment(store: Any, name: str, artifacts: Path) -> str:
+def mirror(store: Any, experiment: str, run: Tracked, title: str, artifacts: Path, command: str = "") -> str:
+    """Mirror a run; returns "unchanged", "created", "replaced" or, where one of other settings was there, "added"."""
+    name = experiment_name(run, experiment)
+    where = _experiment(store, name)
+    same = _search(store, where, {_PATH: run.path, _SETTINGS: run.metrics.settings})
+    others = [
+        old
+        for old in _search(store, where, {_PATH: run.path, _SUPERSEDED: "no"})
+        if old.data.tags[_SETTINGS] != run.metrics.settings
+    ]
+    if len(same) == 1 and same[0].data.tags.get(_DIGEST) == run.content:
+        result, replaced = "unchanged", []
+        store.set_tag(same[0].info.run_id, _SUPERSEDED, "no")  # the settings may have been others in between
+    else:
+        result, replaced = "replaced" if same else "added" if others else "created", same
+        _write(store, where, run, title, artifacts, command)
+    for old in others:
+        if _DIGEST in old.data.tags:
+            store.set_tag(old.info.run_id, _SUPERSEDED, "yes")
+        else:  # it was cut short, and is no run
+            replaced.append(old)
+    for old in replaced:
+        store.delete_run(old.info.run_id)
+        shutil.rmtree(artifacts / name / old.info.run_id, ignore_errors=True)
+    return result
+
+
+def _search(store: Any, experiment: str, tags: Mapping[str, str]) -> Any:
+    wanted = " and ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
+    return store.search_runs([experiment], filter_string=wanted, max_results=100)
+
+
+def _experiment(store: Any, name: str) -> str:
     from mlflow.exceptions import MlflowException
 
     found = store.get_experiment_by_name(name)
     if found is not None:
         return str(found.experiment_id)
-    served = os.environ.get("MLFLOW_TRACKING_URI", "").startswith("http")  # then it is the server that keeps artifacts
-    location = None if served else (artifacts / name).resolve().as_uri()
     try:
-        return str(store.create_experiment(name, artifact_location=location, tags=_KIND))
+        if _served(store):  # then it is the server that keeps artifacts, where it likes
+            return str(store.create_experiment(name, tags=_KIND))
+        return str(store.create_experiment(name, artifact_location=f"{_ROOT}{name}", tags=_KIND))
     except MlflowException:  # another process was first
         return str(store.get_experiment_by_name(name).experiment_id)
 
 
-def _write(store: Any, experiment: str, path: str, content: str, folder: Path) -> None:
+def _served(store: Any) -> bool:
+    return str(store.tracking_uri).startswith("http")
+
+
+def _write(store: Any, experiment: str, run: Tracked, title: str, artifacts: Path, command: str) -> None:
     from mlflow.entities import Metric, Param
 
-    described = read_schema(folder / names.RUN_FILE, RunFile)
-    metrics = read_schema(folder / names.METRICS, Metrics)
-    now = int(time.time() * 1000)
     tags = {
-        _PATH_TAG: path,
-        "protocol": described.protocol,
-        "grid": described.grid,
-        "oracle": str(described.oracle),
-        "code": described.recipe["code"],
-        "commit": described.commit,
-        "source": described.source["name"],
-        **{f"cell.{key}": value for key, value in described.cell.items()},
+        **run.tags(),
+        _PATH: run.path,
+        _SETTINGS: run.metrics.settings,
+        _SUPERSEDED: "no",
+        "mlflow.note.content": run.note(command),
     }
-    run = store.create_run(experiment, run_name=path, tags={key: str(value) for key, value in tags.items()})
-    recipe = described.recipe
-    settings = {
-        **described.cell,
-        "method": described.method,
-        "network": recipe["network"],
-        **recipe["training"],
-        **recipe["method"]["settings"],
-    }
-    parameters = [Param(str(key), str(value)) for key, value in settings.items()]
-    values = [Metric(name, value, now, 0) for name, value in _final(metrics)]
-    values += [Metric(name, value, now, step) for name, value, step in _epochs(folder / names.HISTORY)]
+    made = store.create_run(experiment, start_time=run.began, run_name=title, tags=tags).info
+    parameters = [Param(key, value) for key, value in run.parameters().items()]
+    values = [Metric(*value) for value in run.values()]
     for start in range(0, len(values), _BATCH):
-        store.log_batch(
-            run.info.run_id, metrics=values[start : start + _BATCH], params=parameters if start == 0 else ()
-        )
-    for name in _ARTIFACTS:
-        store.log_artifact(run.info.run_id, str(folder / name))
+        store.log_batch(made.run_id, metrics=values[start : start + _BATCH], params=parameters if start == 0 else ())
+    with tempfile.TemporaryDirectory() as folder:
+        figure = Path(folder, _FIGURE)
+        save(draw(run, title), figure)
+        _keep(store, made, artifacts, [*run.files, figure])
     # The digest comes last: a mirror that was cut short does not count as one.
-    store.set_tag(run.info.run_id, _DIGEST_TAG, content)
-    store.set_terminated(run.info.run_id)
+    store.set_tag(made.run_id, _DIGEST, run.content)
+    store.set_terminated(made.run_id, end_time=run.ended)
 
 
-def _final(metrics: Metrics) -> list[tuple[str, float]]:
-    found = [
-        (f"{adjustment}.{name}", float(value))
-        for adjustment, entries in metrics.adjustments.items()
-        for name, value in entries.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    ]
-    return [*found, ("ratios.total_variation", metrics.ratios.total_variation)]
+def _keep(store: Any, made: Any, artifacts: Path, files: Iterable[Path]) -> None:
+    """Give files to the server; without one, put them where one that is told of ``artifacts`` will look."""
+    place = made.artifact_uri.removeprefix(_ROOT)
+    for path in files:
+        if _served(store) or place == made.artifact_uri:
+            store.log_artifact(made.run_id, str(path))
+        else:
+            target = artifacts / place / path.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link(path, target)
 
 
-def _epochs(history: Path) -> list[tuple[str, float, int]]:
-    return [
-        (f"epoch.{name}", float(getattr(row, name)), row.epoch)
-        for row in read_history(history)
-        for name in _HISTORY
-        if getattr(row, name) is not None
-    ]
+def _link(path: Path, target: Path) -> None:
+    """A second name of the file, which takes no space; its content stays, since files here are replaced, not edited."""
+    try:
+        os.link(path, target)
+    except OSError:  # another disk, or one without links
+        shutil.copyfile(path, target)

@@ -23,7 +23,7 @@ class Block(BaseModel):
 
 
 class Training(Block):
-    """How a network is trained; the defaults are those of :class:`nslimb.learning.Settings`, which are the paper's."""
+    """How a network is trained; the defaults are those of ``nslimb.learning.Settings``, which are the paper's."""
 
     epochs: int = Field(default=Settings.epochs, ge=1)
     batch_size: int = Field(default=Settings.batch_size, ge=1)

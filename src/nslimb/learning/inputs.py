@@ -27,10 +27,15 @@ def check_settings(settings: Settings) -> None:
     check_count("seed", settings.seed, least=0)
 
 
-def check_samples(samples: Samples, sigma: Sigma, images: int) -> None:
-    """Refuse tuples that are not sigma's, image indices that are not there, and weak labels that do not fit."""
+def check_samples(samples: Samples, sigma: Sigma, images: int, patience: int | None = None) -> None:
+    """Refuse tuples that are not sigma's, image indices that are not there, and weak labels that do not fit.
+
+    A ``patience`` needs validation samples to stop by.
+    """
     if len(samples.train) == 0:
         raise InvalidInput("samples", "at least one training sample", "none")
+    if patience is not None and len(samples.validation) == 0:
+        raise InvalidInput("patience", "None where there are no validation samples to stop by", patience)
     for part, tuples, weak in (
         ("train", samples.train, samples.train_weak),
         ("validation", samples.validation, samples.validation_weak),

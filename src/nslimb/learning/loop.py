@@ -75,7 +75,7 @@ def train(
     in [0, 1], [N, H, W] or [N, H, W, 3], or a torch Dataset of such, which is read batch by batch.
     """
     check_settings(settings)
-    check_samples(samples, sigma, len(images))
+    check_samples(samples, sigma, len(images), settings.patience)
     finished = is_finished(folder, take_up)
     device = find_device(settings.device)
     pixels = on_device(images, device)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from nslimb.checks import check_log_scores, check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -38,6 +39,9 @@ def semantic_loss(
     binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer, and
     the same ones for every sample, so that they refuse a family.
 
+    The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
+    a wait (on the CPU).
+
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
     >>> semantic_loss(uniform, [1], sigma).exp().reciprocal()
@@ -50,6 +54,9 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
+    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
+    if not sigma.is_family:  # positions that a member lacks may have any scores
+        check_normalised(log_scores)
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
         return with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from torch import nn
@@ -42,7 +43,7 @@ class EarlyStopping:
 def best_likelihood(history: list[Epoch], patience: int | None) -> float:
     """The weak log-likelihood on the validation samples of the weights that a run ended with."""
     rows = _of_final_network(history)
-    return rows[-1 if patience is None else _best(rows)].validation_log_likelihood
+    return _likelihood(rows[-1 if patience is None else _best(rows)])
 
 
 def _of_final_network(history: list[Epoch]) -> list[Epoch]:
@@ -51,4 +52,9 @@ def _of_final_network(history: list[Epoch]) -> list[Epoch]:
 
 def _best(rows: list[Epoch]) -> int:
     """The first epoch of the highest likelihood."""
-    return max(range(len(rows)), key=lambda place: (rows[place].validation_log_likelihood, -place))
+    return max(range(len(rows)), key=lambda place: (_likelihood(rows[place]), -place))
+
+
+def _likelihood(row: Epoch) -> float:
+    """Of the validation samples, which there are where one stops by them."""
+    return -math.inf if row.validation_log_likelihood is None else row.validation_log_likelihood

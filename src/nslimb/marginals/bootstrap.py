@@ -53,14 +53,14 @@ def bootstrap_marginal(
 ) -> Bootstrap:
     """Percentile intervals: Algorithm 1 again on resampled weak labels, all of them in batched passes.
 
-    ``weak``, ``groups``, ``counts``, ``regularise`` and ``noise`` as in :func:`nslimb.estimate_marginal`. Resampling m
+    ``weak``, ``groups``, ``counts``, ``regularise`` and ``noise`` as in ``nslimb.estimate_marginal``. Resampling m
     weak labels with replacement is drawing their counts from a multinomial with the observed shares. The interval of a
     class is between the (1 - level) / 2 and (1 + level) / 2 quantiles of its ``resamples`` estimates. ``progress`` is
     called with the number of estimates that are done.
 
     A bootstrap knows nothing of weak labels that happen not to be in the data. So where some class's quantiles touch 0
     or 1, or the weak labels leave it open (``estimate.flat_classes``), the intervals also take in those of the
-    likelihood ratio (:func:`nslimb.marginals.profile.likelihood_interval`).
+    likelihood ratio (``nslimb.marginals.profile.likelihood_interval``).
 
     With ``regularise`` the ``estimate`` is the regularised one; resamples and intervals are those of the most likely
     ratios, and an interval that leaves the estimate out is extended to it.

@@ -29,7 +29,7 @@ def named_groups(sigma: Sigma) -> list[tuple[str, int]]:
 
 @styled
 def draw_ratios(found: Bootstrap, sigma: Sigma, samples: int) -> Any:
-    """The figure of an estimate from ``samples`` weak labels; save it with :func:`nslimb.plotting.save`."""
+    """The figure of an estimate from ``samples`` weak labels; save it with ``nslimb.plotting.save``."""
     groups = named_groups(sigma)
     figure, axes = subplots(rows=len(groups), size=(5.0, 2.6 * len(groups)))
     for axis, (title, position) in zip(axes[:, 0], groups, strict=True):

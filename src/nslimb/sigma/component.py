@@ -52,10 +52,11 @@ class Observed(NamedTuple):
 class Sigma:
     """A known function of M hidden labels, compiled into a reduced layered decision diagram.
 
-    Build one with :mod:`nslimb.sigma`'s constructors, :meth:`from_function`, :meth:`from_steps` or, where the weak
-    labels are sequences, :meth:`from_transducer`. Weak labels are passed around as indices into :attr:`weak_labels`
-    (:meth:`encode` turns values into indices, :meth:`decode` turns them back). ``log_scores`` are logarithms of the
-    classifier's softmax scores, [B, M, c].
+    Build one with ``nslimb.sigma``'s constructors, ``from_function``, ``from_steps`` or, where the weak
+    labels are sequences, ``from_transducer``. Weak labels are passed around as indices into :attr:`weak_labels`
+    (``encode`` turns values into indices, ``decode`` turns them back). ``log_scores`` are logarithms of the
+    classifier's softmax scores, [B, M, c]; the passes take any scores, also such as do not sum to 1, and sum and
+    multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> sigma
@@ -96,7 +97,7 @@ class Sigma:
         """Any function of a tuple of labels, by calling it on all c ** M of them.
 
         A label vector for which the function returns None is invalid: it has no weak label.
-        More than ``max_states`` label vectors are refused; use :meth:`from_steps` for those. ``class_names`` are what
+        More than ``max_states`` label vectors are refused; use ``from_steps`` for those. ``class_names`` are what
         tables and messages call the classes; the function itself always sees their numbers.
         """
         diagram = compile_function(function, num_classes, arity, max_states)
@@ -144,7 +145,7 @@ class Sigma:
         emits nothing; a step that returns None is a dead end, and so is a finish that does; ``finish=None`` appends
         nothing. Symbols are hashable (a tuple is one symbol), and every label vector emits equally many. The passes
         follow only edges that emit what was observed, so that they cost arity x states x classes, however many weak
-        labels there are (:class:`~nslimb.sigma.Transducer`). ``order`` is as in :meth:`from_steps`.
+        labels there are (``nslimb.sigma.Transducer``). ``order`` is as in ``from_steps``.
 
         >>> twice = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
         ...     0, lambda carry, y: ((carry + 2 * y) // 10, (carry + 2 * y) % 10), lambda carry: carry, 10, arity=3
@@ -171,7 +172,7 @@ class Sigma:
         ``classes`` has an entry for each position: its number of classes, or their names; a label that a position
         lacks makes the label vector invalid. Labels are numbers, or names where a position has names. The function may
         use + - * // % abs, sum, comparisons (true counts as 1), & | ^ ~ of truth values, and ``where``, ``all_of``,
-        ``any_of``, ``count``, ``minimum`` and ``maximum`` of :mod:`nslimb.sigma.expression`; its result may be a tuple,
+        ``any_of``, ``count``, ``minimum`` and ``maximum`` of ``nslimb.sigma.expression``; its result may be a tuple,
         also a nested one. Where the value is None (by ``where``), the label vector is invalid. ``order[k]`` is the
         position read at step k: the diagram is small where labels that decide something together are read one after
         the other.
@@ -198,7 +199,7 @@ class Sigma:
         """A formula in conjunctive normal form, from a DIMACS file: the weak label says whether it holds.
 
         Variable i of the file is the i-th position, and class 1 means true. ``arity`` is the number of variables, or
-        larger: further labels do not matter. ``order`` is as in :meth:`from_expression`.
+        larger: further labels do not matter. ``order`` is as in ``from_expression``.
 
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
@@ -224,7 +225,7 @@ class Sigma:
 
         A family with a member for each distinct list, which is True on the list and False elsewhere. ``encode`` takes
         such lists too, so that the weak labels are ``sigma.encode(candidates)``. Label vectors of one list are equally
-        long; lists of different samples may differ in that (:func:`nslimb.sigma.family`).
+        long; lists of different samples may differ in that (``nslimb.sigma.family``).
 
         >>> candidates = [[(0, 1), (1, 0)], [(2, 2)], [(1, 0), (0, 1)]]
         >>> sigma = Sigma.from_candidates(candidates, num_classes=3)
@@ -298,7 +299,7 @@ class Sigma:
         return encode_listed(values, self.weak_labels)
 
     def decode(self, indices: Any) -> list[Hashable]:
-        """The values of weak labels given by index: the inverse of :meth:`encode`; None for -1, which is invalid.
+        """The values of weak labels given by index: the inverse of ``encode``; None for -1, which is invalid.
 
         >>> sigma = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
@@ -381,9 +382,9 @@ class Sigma:
         return passes.log_sum(log_scores, self._plan(log_scores.device))
 
     def log_likelihood(self, log_scores: Tensor, weak: Any, proofs: int | None = None) -> Tensor:
-        """log P(sigma(y) = s_b) of each sample's own weak label: [B]. Exact, and differentiable as :meth:`log_prob`.
+        """log P(sigma(y) = s_b) of each sample's own weak label: [B]. Exact, and differentiable as ``log_prob``.
 
-        It is not conditioned on y having a weak label (:meth:`log_valid`). ``proofs=k`` counts only the k most probable
+        It is not conditioned on y having a weak label (``log_valid``). ``proofs=k`` counts only the k most probable
         label vectors of s_b.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
@@ -429,7 +430,7 @@ class Sigma:
     def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:
         """log of the probability of the ``proofs`` best label vectors of every weak label: [B, M, c] -> [B, S].
 
-        At most :meth:`log_prob`, and equal to it when ``proofs`` is at least every pre-image's size.
+        At most ``log_prob``, and equal to it when ``proofs`` is at least every pre-image's size.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         values, _ = passes.k_best(log_scores, self._plan(log_scores.device), check_count("proofs", proofs))

@@ -1,7 +1,7 @@
 """Labels that write down what is done with them: what ``Sigma.from_expression`` hands to a function.
 
 Operators, and the functions ``minimum``, ``maximum``, ``where``, ``all_of``, ``any_of`` and ``count`` of this module,
-build a tree of operations in place of values; :mod:`nslimb.sigma.tracing` turns the tree into a diagram.
+build a tree of operations in place of values; ``nslimb.sigma.tracing`` turns the tree into a diagram.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ class _Tables(NamedTuple):
 
 
 class Family(Sigma):
-    """Several functions of hidden labels, of which each sample has one (:func:`nslimb.sigma.family`).
+    """Several functions of hidden labels, of which each sample has one (``nslimb.sigma.family``).
 
-    Weak labels are pairs (member, outcome). What needs one function for all samples refuses a family; :meth:`member`
+    Weak labels are pairs (member, outcome). What needs one function for all samples refuses a family; ``member``
     gives each of them as a Sigma of its own.
     """
 

@@ -46,7 +46,9 @@ class LayerPlan:
     groups: tuple[Tensor, ...]  # [states, width] each: incoming rows of T, padded with its last row
     order: Tensor | None  # [following], position of each state in the concatenated groups
     cells: Tensor  # [n * L], the cell of each edge; dead edges share a cell of padding
+    padded: bool  # whether some cell is padding, or some edge is dead
     one_each: bool  # one edge leads to each state, so that there is nothing to sum, and another layer follows
+    in_place: bool  # ... and the edges are in the states' order
     emission: Emission | None  # None where no edge emits
     into: Tensor | None  # [following, width], incoming rows of T padded alike: of the last layer, if not too large
 
@@ -83,6 +85,7 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
         column = np.arange(degree.max())
         inside = column < degree[:, None]
         into = np.where(inside, edges[np.where(inside, start[:, None] + column, 0)], len(flat))
+    one_each = len(all_cells) == following and layer < diagram.arity - 1
     position = np.empty(following, dtype=np.int64)
     position[by_degree] = np.arange(following)
     in_order = bool((position == np.arange(following)).all())
@@ -94,7 +97,9 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
         groups=tuple(torch.from_numpy(group).to(device) for group in groups),
         order=None if in_order else torch.from_numpy(position).to(device),
         cells=torch.from_numpy(cells[:-1]).to(device),
-        one_each=len(all_cells) == following and layer < diagram.arity - 1,
+        padded=some_dead or any(bool((part == len(flat)).any()) for part in (all_cells, into) if part is not None),
+        one_each=one_each,
+        in_place=one_each and bool((groups[0].reshape(-1) == np.arange(len(flat))).all()),
         emission=_plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None,
         into=None if into is None else torch.from_numpy(into).to(device),
     )

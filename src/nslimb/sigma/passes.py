@@ -33,6 +33,29 @@ def _batch_last(log_scores: Tensor) -> Tensor:
     return log_scores.permute(1, 2, 0).contiguous()
 
 
+def _table(layer: LayerPlan, alpha: Tensor | None, scores: Tensor, observed: Tensor | None) -> Tensor:
+    """T [n * L, B], with a last row of -inf where the layer is padded; alpha None is one state that is certain."""
+    live = scores if layer.live == len(scores) else scores.index_select(0, layer.labels)
+    emission = None if observed is None else layer.emission
+    rows = layer.states * layer.live
+    if not layer.padded:
+        if alpha is None and emission is None:
+            return live
+        edges = live.unsqueeze(0).clone() if alpha is None else alpha.unsqueeze(1) + live
+        table = edges.view(rows, -1)
+    else:
+        table = scores.new_empty((rows + 1, scores.shape[-1]))
+        edges = table[:rows].view(layer.states, layer.live, -1)
+        if alpha is None:
+            edges.copy_(live)
+        else:
+            torch.add(alpha.unsqueeze(1), live, out=edges)
+        table[rows].fill_(_NEG_INF)
+    if emission is not None and observed is not None:
+        edges.masked_fill_(emission.differs(observed), _NEG_INF)
+    return table
+
+
 def _edge_scores(layer: LayerPlan, alpha: Tensor, scores: Tensor, observed: Tensor | None) -> Tensor:
     """T [n * L + 1, ..., B] from alpha [n, ..., B] and scores [c, B]; the last row is -inf."""
     live = scores if layer.live == len(scores) else scores.index_select(0, layer.labels)
@@ -61,6 +84,8 @@ def _in_group_order(layer: LayerPlan, rows: Tensor) -> list[Tensor]:
     """The inverse of ``_in_state_order``."""
     if layer.order is not None:
         rows = torch.empty_like(rows).index_copy_(0, layer.order, rows)
+    if len(layer.groups) == 1:
+        return [rows]
     return list(rows.split([len(group) for group in layer.groups]))
 
 
@@ -86,7 +111,7 @@ def log_sum_at(
     if layers[-1].into is None:
         return log_sum(log_scores, layers, observed, roots).gather(1, last.unsqueeze(1)).squeeze(1)
     result: Tensor = _LogSum.apply(log_scores, layers, observed, roots, last)  # type: ignore[no-untyped-call]
-    return result.squeeze(1)
+    return result
 
 
 def _start(scores: Tensor, layers: tuple[LayerPlan, ...], roots: Tensor | None) -> Tensor:
@@ -156,15 +181,17 @@ class _LogSum(torch.autograd.Function):
         roots: Tensor | None,
         last: Tensor | None,
     ) -> Tensor:
-        scores = _batch_last(log_scores) * _LOG2_E
+        batch, arity, classes = log_scores.shape
+        scores = log_scores.new_empty((arity, classes, batch))
+        torch.mul(log_scores.permute(1, 2, 0), _LOG2_E, out=scores)
         lowest = torch.finfo(scores.dtype).min
-        alpha = _start(scores, layers, roots)
+        alpha = None if roots is None else _start(scores, layers, roots)
         saved = []
         rows = None
         for layer in layers:
-            table = _edge_scores(layer, alpha, scores[layer.position], observed)
+            table = _table(layer, alpha, scores[layer.position], observed)
             if layer.one_each:
-                alpha = table.index_select(0, layer.groups[0].view(-1))
+                alpha = table if layer.in_place else table.index_select(0, layer.groups[0].view(-1))
                 continue
             if last is not None and layer is layers[-1] and layer.into is not None:
                 rows = layer.into.index_select(0, last).t()
@@ -177,10 +204,11 @@ class _LogSum(torch.autograd.Function):
                 alphas.append(total.log2().add_(peak))
                 saved += [incoming, total]
             alpha = _in_state_order(layer, alphas) if rows is None else alphas[0]
+        assert alpha is not None  # of the last layer, of which there is one at least
         ctx.layers, ctx.shape, ctx.observed, ctx.roots = layers, scores.shape, observed, roots
         ctx.last, ctx.rows = last, rows
         ctx.save_for_backward(log_scores, *saved)
-        return (alpha * _LN_2).t()
+        return alpha.t() * _LN_2 if last is None else alpha[0] * _LN_2
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
@@ -188,14 +216,15 @@ class _LogSum(torch.autograd.Function):
         if torch.is_grad_enabled():  # the gradient itself is to be differentiated
             composed = _log_sum_composed(log_scores, ctx.layers, ctx.observed, ctx.roots)
             if ctx.last is not None:
-                composed = composed.gather(1, ctx.last.unsqueeze(1))
+                composed = composed.gather(1, ctx.last.unsqueeze(1)).squeeze(1)
             return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None, None, None
-        gradient = grad.new_zeros(ctx.shape)
-        flow = grad.t()
+        every_label = all(layer.live == ctx.shape[1] for layer in ctx.layers)
+        gradient = grad.new_empty(ctx.shape) if every_label else grad.new_zeros(ctx.shape)
+        flow = grad.t() if ctx.last is None else grad.unsqueeze(0)
         layer: LayerPlan
         for layer in reversed(ctx.layers):
             if layer.one_each:  # a state that no path reaches gets no flow from the layer that follows
-                by_edge = flow.index_select(0, layer.cells)
+                by_edge = flow if layer.in_place else flow.index_select(0, layer.cells)
             elif ctx.rows is not None and layer is ctx.layers[-1]:
                 by_edge = flow.new_zeros((layer.states * layer.live + 1, flow.shape[-1]))
                 by_edge = by_edge.scatter_(0, ctx.rows, _shares(flow, saved))[:-1]
@@ -208,7 +237,8 @@ class _LogSum(torch.autograd.Function):
                 torch.sum(by_edge, dim=0, out=gradient[layer.position])
             else:
                 gradient[layer.position].index_copy_(0, layer.labels, by_edge.sum(dim=0))
-            flow = by_edge.sum(dim=1)
+            if layer is not ctx.layers[0]:
+                flow = by_edge.sum(dim=1)
         return gradient.permute(2, 0, 1), None, None, None, None
 
 

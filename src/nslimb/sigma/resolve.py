@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from nslimb.errors import InvalidInput
 from nslimb.registry import Registry, importable
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.values import check_class_names
 
 # Each takes the arity and options of its own.
 SIGMAS: Registry[Callable[..., Sigma]] = Registry(
@@ -65,7 +67,6 @@ def _built_in(name: str, arity: int | None, classes: Any, options: dict[str, Any
     parameters = inspect.signature(factory).parameters
     if "num_classes" in parameters and classes is not None:
         options["num_classes"] = classes if isinstance(classes, int) else len(classes)
-        classes = None
     if "arity" in parameters:
         default = parameters["arity"].default
         options["arity"] = arity if arity is not None else 3 if default is inspect.Parameter.empty else default
@@ -98,9 +99,15 @@ def _from_factory(factory: Callable[[int], Any], name: str, arity: int) -> Sigma
 
 
 def _fitting(made: Sigma, name: str, arity: int | None, classes: int | Sequence[str] | None) -> Sigma:
-    """``made``, whose sizes are its own, if nothing else was asked for."""
+    """``made``, whose sizes are its own, if nothing else was asked for; with the names, where its classes have none."""
     number = classes if classes is None or isinstance(classes, int) else len(classes)
     for argument, given, own in (("arity", arity, made.arity), ("classes", number, made.num_classes)):
         if given not in (None, own):
             raise InvalidInput(argument, f"{own}, as {name} has", given)
-    return made
+    if classes is None or isinstance(classes, int) or tuple(classes) == made.class_names:
+        return made
+    if made.class_names != tuple(map(str, range(made.num_classes))):
+        raise InvalidInput("classes", f"{', '.join(made.class_names)}, as {name} has", ", ".join(classes))
+    named = copy.copy(made)
+    named.class_names = check_class_names(tuple(classes), made.num_classes)
+    return named

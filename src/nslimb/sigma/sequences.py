@@ -20,7 +20,7 @@ def addition(digits: int) -> Transducer:
     """MNIST-Add-N: the sum of two numbers of N digits, digit by digit. Remembers the carry and the sum of a column.
 
     The positions are the first number, then the second, each with its most significant digit first. The weak label is
-    the N + 1 digits of the sum, the least significant first, the carry last; :meth:`~Sigma.encode` takes it as a tuple
+    the N + 1 digits of the sum, the least significant first, the carry last; ``Sigma.encode`` takes it as a tuple
     or as an integer.
 
     >>> sigma = addition(digits=3)
@@ -43,7 +43,7 @@ def addition(digits: int) -> Transducer:
 def comparison(digits: int) -> Sigma:
     """Which of two numbers of N digits is larger: 1 the first, -1 the second, 0 none. Remembers the verdict so far.
 
-    The positions are as in :func:`addition`.
+    The positions are as in ``addition``.
 
     >>> sigma = comparison(digits=2)
     >>> sigma.decode(sigma.apply([[1, 9, 2, 0], [3, 3, 3, 3]]))

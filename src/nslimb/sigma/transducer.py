@@ -28,10 +28,10 @@ class _Tables(NamedTuple):
 
 
 class Transducer(Sigma):
-    """A function of M hidden labels whose weak label is a sequence of L symbols (:meth:`Sigma.from_transducer`).
+    """A function of M hidden labels whose weak label is a sequence of L symbols (``Sigma.from_transducer``).
 
     Weak labels are passed around as int tensors [B, L] of indices into :attr:`symbols`. What needs one number for each
-    weak label there is (``weak_labels``, ``log_prob``, ``log_mass``, ``preimage``) is refused; :meth:`listed` gives the
+    weak label there is (``weak_labels``, ``log_prob``, ``log_mass``, ``preimage``) is refused; ``listed`` gives the
     same function as an ordinary Sigma, where that is small enough.
 
     >>> import nslimb
@@ -93,7 +93,7 @@ class Transducer(Sigma):
         return encode_sequences(values, self.symbols, self.length, self._spell)
 
     def decode(self, indices: Any) -> list[Hashable]:
-        """The values of weak labels [n, L], as tuples: the inverse of :meth:`encode`; None for invalid ones (-1)."""
+        """The values of weak labels [n, L], as tuples: the inverse of ``encode``; None for invalid ones (-1)."""
         return decode_sequences(indices, self.symbols, self.length)
 
     def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
@@ -201,7 +201,7 @@ class Transducer(Sigma):
         self._not_listed()
 
     def log_prob(self, log_scores: Tensor) -> Tensor:  # noqa: ARG002
-        """Refused: :meth:`log_likelihood` is the observed weak label's."""
+        """Refused: ``log_likelihood`` is the observed weak label's."""
         self._not_listed()
 
     def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:  # noqa: ARG002
@@ -209,5 +209,5 @@ class Transducer(Sigma):
         self._not_listed()
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:  # noqa: ARG002
-        """Refused: :meth:`best` lists the most probable label vectors of a weak label."""
+        """Refused: ``best`` lists the most probable label vectors of a weak label."""
         self._not_listed()

@@ -54,7 +54,7 @@ def class_risk_bounds(
     inequality is what a bound needs: with an upper bound of R_P in place of R_P itself (eq. (5)), Phi must not fall.
 
     ``method="local"`` finds H that are feasible, so ``local`` is at most Phi; ``certify`` adds an ``upper`` that is at
-    least Phi, from linear programs at a few t (:class:`Relaxation`, :class:`ClassCertificate`), where these have
+    least Phi, from linear programs at a few t (``Relaxation``, ``ClassCertificate``), where these have
     at most 250,000 variables (arity 2 with up to 26 classes, arity 3 with up to 10); elsewhere ``status`` is "local"
     and ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
 

@@ -52,7 +52,7 @@ def confusions(
     several, to the largest (r_j, j)), and with it wherever that one goes. The ceiling is the sum of the ratios of the
     classes that are not lost; luck may pass it.
 
-    Exact through the diagram, for all pairs (i, j) in one walk; :func:`nslimb.theory.reading_evidence` answers for any
+    Exact through the diagram, for all pairs (i, j) in one walk; ``nslimb.theory.reading_evidence`` answers for any
     other map of the classes, and says what ``max_edges`` is.
 
     >>> found = confusions(Sigma.from_function(max, num_classes=4, arity=3), [0.04, 0.16, 0.3, 0.5])

@@ -63,7 +63,7 @@ def by_combining(sigmas: Sequence[Sigma], support: ListedSupport, num_classes: i
     """The consistent maps as a sigma: its positions are the classes that occur, its labels what they are read as.
 
     Each label vector of the support is a constraint, and so a diagram over the classes in it; their product has a path
-    for each map. Raises :class:`nslimb.errors.TooLarge` where that has too many states.
+    for each map. Raises ``nslimb.errors.TooLarge`` where that has too many states.
     """
     occurring = np.sort(support.order)
     reading = tuple(int(np.searchsorted(occurring, label)) for label in support.order)

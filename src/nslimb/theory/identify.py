@@ -118,7 +118,7 @@ def _psi(sigma: Sigma, ratios: FloatArray) -> FloatArray:
 
 
 def _jacobian(sigma: Sigma, ratios: FloatArray) -> FloatArray:
-    """The derivative of :func:`_psi`, [S, c]."""
+    """The derivative of ``_psi``, [S, c]."""
     with torch.enable_grad():
         rates = torch.from_numpy(np.maximum(ratios, _TINY)).expand(len(sigma.weak_labels), -1).clone().requires_grad_()
         psi = sigma.log_prob(rates.log().unsqueeze(1).expand(-1, sigma.arity, -1)).softmax(dim=1)

@@ -33,7 +33,7 @@ def reading_evidence(
         sum over l of P(sigma(tau(y)) != s_l | sigma(y) = s_l).
 
     A reading without a weak label contradicts the sample. Exact: layer by layer, the probability of every pair (state
-    of y, state of tau(y)) that can be reached, for all maps at once. Raises :class:`nslimb.errors.TooLarge` where the
+    of y, state of tau(y)) that can be reached, for all maps at once. Raises ``nslimb.errors.TooLarge`` where the
     pairs have more than ``max_edges`` edges (half a billion take about half a minute).
 
     >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)

@@ -33,7 +33,7 @@ def total_risk_bound(sigma: Sigma, partial_risk: Any) -> Any:
     If i is taken for i' != i in all M places, the weak label is wrong. So the sum over i != i' of (r_i H_ii')^M is at
     most R_P, and the total risk, the sum of r_i H_ii', follows by Hoelder's inequality. At most 1; a vector of partial
     risks gives a vector. A sigma that is not M-unambiguous is refused: then R_P = 0 need not mean R = 0, and
-    :func:`class_risk_bounds` says what is left.
+    ``class_risk_bounds`` says what is left.
 
     >>> round(total_risk_bound(Sigma.from_function(max, num_classes=10, arity=2), 0.001), 3)
     0.3
@@ -56,7 +56,7 @@ def generalisation_bound(
 
     for ``samples`` m_P and ``natarajan_dimension`` d_F of the classifiers. d bounds the VC dimension of the partial
     loss (the paper's proof); the printed m_P/2d_F log(...) means m_P / d. At most 1, which it is wherever m_P < d.
-    Put it in the place of ``partial_risk`` of :func:`class_risk_bounds` for bounds from data.
+    Put it in the place of ``partial_risk`` of ``class_risk_bounds`` for bounds from data.
 
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> round(generalisation_bound(sigma, 0.01, samples=1_000_000, natarajan_dimension=10), 3)

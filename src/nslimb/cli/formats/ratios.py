@@ -11,7 +11,7 @@ import numpy as np
 
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_ratios
-from nslimb.cli.formats.weak import readable_csv
+from nslimb.data.columns import readable_csv
 from nslimb.errors import DataError, InvalidInput
 from nslimb.files import read_json, write_json, write_text
 from nslimb.marginals.bootstrap import Bootstrap

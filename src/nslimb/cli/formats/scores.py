@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nslimb.cli.formats.weak import readable_csv
+from nslimb.data.columns import readable_csv
 from nslimb.errors import DataError, InvalidInput
 from nslimb.files import written_aside
 

@@ -13,7 +13,7 @@ BENCHMARKS: Registry[Benchmark] = Registry(
         "max": "nslimb.experiment.benchmarks.max:MAX",
         "sum": "nslimb.experiment.benchmarks.sum:SUM",
         "hwf": "nslimb.experiment.benchmarks.hwf:HWF",
-        "addition": "nslimb.experiment.benchmarks.addition:ADDITION",
         "smallest_parent": "nslimb.experiment.benchmarks.smallest_parent:SMALLEST_PARENT",
+        "addition": "nslimb.experiment.benchmarks.addition:ADDITION",
     },
 )

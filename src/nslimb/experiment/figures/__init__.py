@@ -1,6 +1,6 @@
-"""Figures of the grid by name; each draws what :func:`nslimb.experiment.gather.gather` has read.
+"""Figures of the grid by name; each draws what ``nslimb.experiment.gather.gather`` has read.
 
-One's own is a function of a list of :class:`nslimb.experiment.gather.GridRun` that returns a matplotlib figure.
+One's own is a function of a list of ``nslimb.experiment.gather.GridRun`` that returns a matplotlib figure.
 """
 
 from __future__ import annotations

@@ -9,11 +9,9 @@ import pandas as pd
 
 from nslimb.experiment import places
 from nslimb.experiment.figures.common import finished
+from nslimb.experiment.figures.shown import PAPER_METHODS
 from nslimb.experiment.gather import GridRun
-from nslimb.plotting import COLOURS, legend_above, panels, styled
-
-# The paper's names of what is drawn, and the method that each is of.
-_METHODS = {"SL": "sl", "ILP(ALG1)": "ilp-alg1"}
+from nslimb.plotting import COLOURS, legend_above, name_classes, panels, styled
 
 
 @styled
@@ -27,16 +25,18 @@ def draw(runs: list[GridRun]) -> Any:
             run
             for run in finished(runs)
             if (run.sigma.upper(), run.cell.M, run.cell.rho) == (benchmark, arity, rho)
-            and run.method == _METHODS.get(str(series), "sl")
+            and run.method == PAPER_METHODS.get(str(series), "sl")
         ]
-        ours = _ours(group, str(series)) if figure != "class_specific" or series in _METHODS else None
+        ours = _ours(group, str(series)) if figure != "class_specific" or series in PAPER_METHODS else None
         if ours is not None:
-            found.append((f"{benchmark}-{arity}, rho={rho}: {series}".replace("_", " "), paper["value"], ours))
+            title = f"{benchmark}-{arity}, rho={rho}: {series}".replace("_", " ")
+            found.append((title, paper["value"], ours, group[0].class_names))
     figure, axes = panels(len(found))
-    for axis, (title, printed, ours) in zip(axes, found, strict=False):
+    for axis, (title, printed, ours, classes) in zip(axes, found, strict=False):
         axis.plot(range(len(ours)), ours, "o-", color=COLOURS[0], markersize=3, linewidth=1, label="ours")
         axis.plot(range(len(printed)), printed, "s--", color=COLOURS[1], markersize=3, linewidth=1, label="the paper")
-        axis.set(title=title, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(ours)))
+        axis.set(title=title, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103))
+        name_classes(axis, classes)
     legend_above(figure)
     return figure
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nslimb.experiment.figures.common import by_scenario, finished
 from nslimb.experiment.gather import GridRun
-from nslimb.plotting import COLOURS, legend_above, panels, styled
+from nslimb.plotting import COLOURS, legend_above, name_classes, panels, styled
 
 
 @styled
@@ -25,6 +25,7 @@ def draw(runs: list[GridRun]) -> Any:
             row = int(np.abs(seen - max(1, int(epoch))).argmin())
             values = 100 * np.mean([look["test_class_accuracy"].iloc[row] for look in looks], axis=0)
             axis.plot(values, marker="o", markersize=3, linewidth=1, color=colour, label=label)
-        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(values)))
+        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103))
+        name_classes(axis, group[0].class_names)
     legend_above(figure)
     return figure

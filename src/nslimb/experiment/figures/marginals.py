@@ -8,7 +8,7 @@ import numpy as np
 
 from nslimb.experiment.figures.common import by_scenario, finished, over_positions
 from nslimb.experiment.gather import GridRun
-from nslimb.plotting import COLOURS, legend_above, panels, styled
+from nslimb.plotting import COLOURS, legend_above, name_classes, panels, styled
 
 
 @styled
@@ -22,6 +22,7 @@ def draw(runs: list[GridRun]) -> Any:
         axis.bar(place - 0.2, true, width=0.4, color="#999999", label="true")
         axis.bar(place + 0.2, estimated, width=0.4, color=COLOURS[0], label="Algorithm 1")
         axis.plot(place, np.abs(true - estimated), "x", color=COLOURS[1], markersize=4, label="|difference|")
-        axis.set(title=name, xlabel="class", ylabel="ratio", xticks=place)
+        axis.set(title=name, xlabel="class", ylabel="ratio")
+        name_classes(axis, run.class_names)
     legend_above(figure)
     return figure

@@ -8,7 +8,7 @@ import numpy as np
 
 from nslimb.experiment.figures.common import by_scenario, finished, methods, over_positions
 from nslimb.experiment.gather import GridRun
-from nslimb.plotting import legend_above, panels, styled
+from nslimb.plotting import legend_above, name_classes, panels, styled
 
 
 @styled
@@ -25,6 +25,7 @@ def draw(runs: list[GridRun]) -> Any:
             rows = [run.done.adjustments["none"]["class_accuracy"] for run in group if run.method == method]
             values = 100 * np.nanmean(np.array(rows, dtype=float), axis=0)
             axis.plot(values, marker=first.mark, markersize=3, linewidth=1, **first.look)
-        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(len(true)))
+        axis.set(title=name, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103))
+        name_classes(axis, group[0].class_names)
     legend_above(figure)
     return figure

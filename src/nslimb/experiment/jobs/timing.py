@@ -36,7 +36,7 @@ def time_epoch(recipe: Recipe, host: Host, batch: int, out: Path) -> None:
 
 
 def _apart(request: dict[str, object]) -> dict[str, float]:
-    """Call :func:`measure` in a new process, whose peak memory is that of this measurement alone."""
+    """Call ``measure`` in a new process, whose peak memory is that of this measurement alone."""
     command = [sys.executable, "-m", measure.__module__]
     done = subprocess.run(command, input=json.dumps(request), capture_output=True, text=True, check=False)
     print(done.stderr, end="")

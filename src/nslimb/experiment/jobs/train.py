@@ -105,5 +105,6 @@ def train_run(
             "estimation": round(estimated.seconds, 3),
             "job": round(time.perf_counter() - began, 3),
         },
+        ended=round(time.time(), 3),
     )
     write_schema(into / names.RUN_FILE, described)

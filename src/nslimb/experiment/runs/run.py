@@ -22,3 +22,4 @@ class RunFile(Schema):
     environment: dict[str, str]
     commit: str
     seconds: dict[str, float]
+    ended: float | None = None  # when training ended, in seconds since 1970; files of before do not tell

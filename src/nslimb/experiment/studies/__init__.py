@@ -1,6 +1,6 @@
 """Studies by name: each a module that says what it needs, computes a table of numbers, and draws it.
 
-One's own is a :class:`nslimb.experiment.studies.base.Study` in a file of one's own.
+One's own is a ``nslimb.experiment.studies.base.Study`` in a file of one's own.
 """
 
 from __future__ import annotations

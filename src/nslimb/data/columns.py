@@ -44,12 +44,45 @@ def readable_csv(path: Path) -> Iterator[Iterator[list[str]]]:
         raise DataError(f"{path}: cannot be read as CSV ({error})") from error
 
 
+def read_rows(path: Path, columns: Sequence[str]) -> tuple[list[list[str]], list[str]]:
+    """The cells of these columns, a row each, and what is wrong with rows that lack one; such a row is left out."""
+    rows: list[list[str]] = []
+    wrong: list[str] = []
+    with readable_csv(path) as lines:
+        header = next(lines, None)
+        if header is None:
+            raise DataError(f"{path}: is empty; expected a CSV file whose first line names its columns")
+        missing = [column for column in columns if column not in header]
+        if missing:
+            named = ", ".join(map(repr, missing))
+            raise DataError(f"{path}: has no column {named}; it has {', '.join(map(repr, header))}")
+        places = [header.index(column) for column in columns]
+        for number, row in enumerate((row for row in lines if row), start=1):
+            cells = [row[place].strip() if place < len(row) else "" for place in places]
+            empty = [column for column, cell in zip(columns, cells, strict=True) if not cell]
+            if empty:
+                wrong.append(f"{path}, row {number}: nothing in {', '.join(map(repr, empty))}")
+            rows.append(cells)
+    if not rows:
+        raise DataError(f"{path}: has no row below its header")
+    return rows, wrong
+
+
 def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> NDArray[np.int64]:
     """Indices of weak labels written as text: ``str`` or ``repr`` of the label, or a Python literal equal to it.
 
     So 3 is written as 3 or 3.0, the string even as even or 'even', the pair (1, 2) as (1, 2) or (1,2), and True as
     True, true or 1. The first text that is none of them is an error that names its row.
     """
+    codes = find_texts(texts, sigma)
+    if None in codes:
+        row = codes.index(None)
+        raise InvalidInput(f"{path}, row {row + 1}", f"a weak label of sigma ({shown(sigma)})", repr(texts[row]))
+    return np.array(codes, dtype=np.int64)
+
+
+def find_texts(texts: Sequence[str], sigma: Sigma) -> list[int | None]:
+    """The index of each weak label that is written as text; None for what is none."""
     known = _names(sigma.weak_labels)
     index = {label: i for i, label in enumerate(sigma.weak_labels)}
     found: dict[str, int | None] = {}
@@ -57,12 +90,12 @@ def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> NDArray[np.i
         stripped = text.strip()
         named = known.get(text, known.get(stripped))
         found[text] = _literal(stripped, index) if named is None else named
-    codes = [found[text] for text in texts]
-    if None in codes:
-        row = codes.index(None)
-        shown = ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
-        raise InvalidInput(f"{path}, row {row + 1}", f"a weak label of sigma ({shown})", repr(texts[row]))
-    return np.array(codes, dtype=np.int64)
+    return [found[text] for text in texts]
+
+
+def shown(sigma: Sigma) -> str:
+    """The first of sigma's weak labels, for messages."""
+    return ", ".join(map(str, sigma.weak_labels[:10])) + (", ..." if len(sigma.weak_labels) > 10 else "")
 
 
 def _names(labels: Sequence[Hashable]) -> dict[str, int]:

@@ -1,0 +1,70 @@
+"""Ours and ABLkit: the same network, data, batch and epochs. ``python training.py nslimb|ablkit DATA``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+import torch
+from common import BATCH, EPOCHS, SEED, Data, accuracies, network, pairs, tell
+from torch import nn
+
+import nslimb
+
+TASK = "MNIST-Add, N = 1"
+
+
+def train_ours(data: Data) -> tuple[nn.Module, float]:
+    """Exact semantic loss; the network and the seconds an epoch."""
+    torch.manual_seed(SEED)
+    sigma, made = nslimb.sigma.total(2), network()
+    optimizer = torch.optim.Adam(made.parameters(), lr=1e-3)
+    made.train()
+    began = time.process_time()
+    for _ in range(EPOCHS):
+        for rows in torch.randperm(len(data.train)).split(BATCH):
+            logits = made(data.images[data.train[rows].flatten()]).view(len(rows), 2, -1)
+            loss = nslimb.semantic_loss(logits.log_softmax(-1), data.sums[rows], sigma).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return made, (time.process_time() - began) / EPOCHS
+
+
+def train_ablkit(data: Data) -> tuple[nn.Module, float]:
+    """Abduction by the highest confidence; a segment is a batch of 64 sums, learned in one step of 128 images."""
+    from ablkit.bridge import SimpleBridge
+    from ablkit.learning import ABLModel, BasicNN
+    from ablkit.reasoning import GroundKB, Reasoner
+
+    class Addition(GroundKB):
+        def logic_forward(self, labels: list[int]) -> int:
+            return sum(labels)
+
+    logging.disable(logging.CRITICAL)
+    torch.manual_seed(SEED)
+    made = network()
+    optimizer = torch.optim.Adam(made.parameters(), lr=1e-3)
+    base = BasicNN(made, nn.CrossEntropyLoss(), optimizer, batch_size=2 * BATCH, num_epochs=1, stop_loss=None)
+    knowledge = Addition(pseudo_label_list=list(range(10)), GKB_len_list=[2])
+    bridge = SimpleBridge(ABLModel(base), Reasoner(knowledge, dist_func="confidence"), metric_list=[])
+    images = [[data.images[i] for i in pair] for pair in data.train.tolist()]
+    began = time.process_time()
+    bridge.train((images, None, data.sums.tolist()), loops=EPOCHS, segment_size=BATCH, eval_interval=EPOCHS + 1)
+    return made, (time.process_time() - began) / EPOCHS
+
+
+def main(system: str, folder: Path) -> None:
+    data = pairs(folder)
+    trained, seconds = (train_ablkit if system == "ablkit" else train_ours)(data)
+    named = {"system": "ABLkit", "package": "ablkit"} if system == "ablkit" else {"system": "nslimb"}
+    remark = f"after {EPOCHS} epochs of {len(data.train)} sums"
+    tell(TASK, measure="epoch, s", value=seconds, **named)
+    for measure, value in accuracies(trained, data).items():
+        tell(TASK, measure=measure, value=value, remark=remark, **named)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,109 @@
+"""The first page of the report, what chance may do, and which figures there are."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fabricated import write_run
+from test_config import values
+
+from nslimb.experiment import front, publish
+from nslimb.experiment.cells import runs
+from nslimb.experiment.chance import Accuracy, clear_winner, resolution, told_apart
+from nslimb.experiment.config import Config, read_config
+from nslimb.experiment.explained import METHODS as EXPLAINED
+from nslimb.experiment.explained import explanations
+from nslimb.experiment.figures import FIGURES
+from nslimb.experiment.figures.shown import figure_entries
+from nslimb.experiment.gather import gather
+from nslimb.learning.methods import METHODS
+
+
+def grid(folder: Path, **changes: Any) -> Config:
+    return read_config({**values(), "results": str(folder), **changes})
+
+
+def one_seed(mean: float, images: int = 1000) -> Accuracy:
+    return Accuracy(mean, math.nan, 1, images)
+
+
+def test_chance_tells_equal_classifiers_apart_in_one_of_twenty_cases() -> None:
+    rng = np.random.default_rng(0)
+    found = 100 * rng.binomial(500, 0.8, size=(4000, 2)) / 500
+    apart = [told_apart(one_seed(a, 500), one_seed(b, 500)) for a, b in found]
+    assert 0.035 < np.mean(apart) < 0.065
+    assert resolution(500, 80) == pytest.approx(1.96 * 100 * math.sqrt(2 * 0.8 * 0.2 / 500))
+
+
+def test_the_seeds_own_luck_counts_too() -> None:
+    assert told_apart(one_seed(80, 10_000), one_seed(85, 10_000))
+    assert not told_apart(Accuracy(80, 7, 2, 10_000), one_seed(85, 10_000))
+    assert told_apart(Accuracy(80, 7, 200, 10_000), one_seed(85, 10_000))
+
+
+def test_there_is_a_winner_only_where_all_others_are_behind() -> None:
+    assert clear_winner([one_seed(80), one_seed(90), one_seed(math.nan)]) == 1
+    assert clear_winner([one_seed(80), one_seed(90), one_seed(89.5)]) is None
+    assert clear_winner([one_seed(90), one_seed(90)]) is None
+    assert clear_winner([one_seed(100, 50), one_seed(99, 50)]) is None
+    assert clear_winner([one_seed(math.nan)]) is None
+    assert clear_winner([one_seed(50)]) == 0
+
+
+def test_a_table_that_another_holds_is_not_shown_twice(tmp_path: Path) -> None:
+    assert front.shown_tables(grid(tmp_path)) == ["max_full", "sum", "hwf", "smallest_parent"]
+    assert front.shown_tables(grid(tmp_path, tables=["max", "sum"])) == ["max", "sum"]
+
+
+def test_the_page_has_ours_beside_the_papers_and_explains_names(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    for cell, method in runs(config):
+        if cell.benchmark != "sum":
+            write_run(config, cell, method, 0.95 if method == "recipe" else 0.5)
+    for name in front.shown_tables(config):
+        publish.write_table(config, name)
+    front.write_front(config)
+    page = (tmp_path / front.PAGE).read_text()
+    assert "<td>50.0<small>paper 84.2 ± 11.9</small><small>macro 50.0, worst 50.0</small></td>" in page
+    assert "1,000 test images:<br>differences below<br>" in page
+    assert '<td class="missing">missing</td>' in page  # SUM
+    assert "<strong>97.0</strong>" not in page  # recipe + CAROT, which recipe may be as good as
+    assert "<dt>ILP(EMP)</dt><dd>trains towards pseudolabels" in page
+    assert page.count("<h3>max") == 1
+
+
+def test_every_method_is_explained(tmp_path: Path) -> None:
+    assert set(EXPLAINED) == set(METHODS)
+    mine = {"sl-slow": {"method": "sl", "learning_rate": 0.0003}}
+    config = values()
+    config["benchmarks"] = {"max": {**config["benchmarks"]["max"], "methods": ["sl", mine]}}
+    found = explanations(read_config({**config, "results": str(tmp_path), "tables": ["max"], "studies": []}))
+    assert list(found) == ["SL", "sl-slow", "+ LA", "+ CAROT"]
+    assert found["sl-slow"].endswith("(learning_rate = 0.0003)")
+
+
+def test_figures_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:
+    of_max = {**values()["benchmarks"]["max"], "methods": ["recipe"], "rho": [7]}
+    bare = grid(tmp_path, benchmarks={"max": of_max}, tables=["max_full"], studies=[])
+    assert figure_entries(bare) == [
+        "marginals",
+        "accuracy_by_method",
+        "accuracy_against_ceiling",
+        "training_curves",
+    ]
+    assert figure_entries(grid(tmp_path, figures=["accuracy_against_arity"])) == ["accuracy_against_arity"]
+    paper = read_config({**values("config"), "results": str(tmp_path)})
+    assert figure_entries(paper) == list(FIGURES)
+
+
+def test_classes_of_formulas_are_symbols(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    chosen = [run for run in runs(config) if run[0].benchmark in ("hwf", "max")]
+    for cell, method in chosen:
+        write_run(config, cell, method, 0.5, class_accuracy=[0.5] * (13 if cell.benchmark == "hwf" else 10))
+    names = {run.cell.benchmark: run.class_names for run in gather(config, chosen)}
+    assert names == {"hwf": (*"0123456789", "+", "-", "*"), "max": tuple("0123456789")}
