@@ -9,7 +9,7 @@ CORES ?= 2
 QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results test lint format bench peers lock audit clean
+.PHONY: help run look cell bundle restore predictions results test soak lint format docs dist bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -65,6 +65,9 @@ test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
 	@$(PY) -m pytest --numprocesses $(CORES) --dist loadgroup
 
+soak: $(READY)  ## kill schedulers, jobs and tracking of a small grid twenty times at random (minutes)
+	@PYTHONPATH=tests $(PY) tests/soak.py --kills 20 --seed 1
+
 lint: $(READY)  ## ruff, ruff format, mypy --strict, snakefmt and snakemake --lint
 	@echo "==> ruff"
 	@.venv/bin/ruff check --output-format concise .
@@ -79,6 +82,17 @@ lint: $(READY)  ## ruff, ruff format, mypy --strict, snakefmt and snakemake --li
 format: $(READY)  ## let ruff format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix --output-format concise .
+
+docs: $(READY)  ## build the documentation into site/; every warning is an error
+	@echo "==> the documentation"
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+	@$(PY) docs/check_site.py
+	@echo "open site/index.html"
+
+dist: $(READY)  ## build sdist and wheel into dist/, and run the sdist's own quick tests
+	@$(PY) -m build --outdir dist .
+	@rm -rf build/sdist && mkdir -p build/sdist && tar -xzf dist/nslimb-*.tar.gz -C build/sdist --strip-components 1
+	@cd build/sdist && PYTHONPATH=$$PWD/src $(CURDIR)/$(PY) -m pytest -q -m "not slow" tests/test_readme.py tests/test_layers.py tests/experiment/test_config.py
 
 bench: $(READY)  ## measure every claim of speed, as ratios
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
@@ -99,13 +113,15 @@ $(PEERS)/.ready: benchmarks/peers/requirements.txt
 
 # torch names the exact CUDA packages of its own build, so they stay out of the lock file and CPU machines stay free of
 # them.
-lock: $(PY)  ## write requirements.lock anew from pyproject.toml and constraints.txt
+lock: $(PY)  ## write requirements.lock and requirements-cluster.lock (workflow, slurm) anew from pyproject.toml and constraints.txt
 	@$(PY) -m pip install --quiet uv
-	@.venv/bin/uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --group dev \
+	@.venv/bin/uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --group dev --group docs \
 		--constraint constraints.txt --no-annotate --no-header --quiet --output-file .venv/compiled.txt
-	@(echo "# Exact versions for Python 3.10 to 3.13, written by 'make lock'. Do not edit."; \
-		grep -vE '^(nvidia|cuda|triton)' .venv/compiled.txt) > .venv/requirements.lock
-	@mv .venv/requirements.lock requirements.lock
+	@.venv/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --extra workflow --extra slurm \
+		--constraint .venv/compiled.txt --no-annotate --no-header --quiet --output-file .venv/cluster.txt
+	@for list in compiled:requirements cluster:requirements-cluster; do \
+		(echo "# Exact versions for Python 3.10 to 3.13, written by 'make lock'. Do not edit."; \
+		grep -vE '^(nvidia|cuda|triton)' .venv/$${list%%:*}.txt) > .venv/lock && mv .venv/lock $${list##*:}.lock; done
 
 audit: $(READY)  ## look the installed packages up among known vulnerabilities (needs internet)
 	@$(PY) -m pip install --quiet --disable-pip-version-check pip-audit

@@ -28,6 +28,8 @@ _neighbours: dict[Path, dict[str, ModuleType]] = {}
 class Registry(Generic[T]):
     """Objects by name, imported when first asked for: ``{"carot": "nslimb.adjustment.carot:Carot"}``.
 
+    Examples
+    --------
     >>> curves = Registry("curve", {"sine": "math:sin", "root": "math:sqrt"})
     >>> curves.names, "sine" in curves, curves.get("root")(9.0)
     (('sine', 'root'), True, 3.0)

@@ -56,7 +56,7 @@ def in_a_process_of_its_own(uri: str, results: Path, path: str) -> subprocess.Po
 
 def runs_of(uri: str, grid: str = "quick") -> list:
     store = client(uri)
-    experiment = store.get_experiment_by_name(f"{grid}/exact/max")
+    experiment = store.get_experiment_by_name(f"max ({grid}, exact)")
     return store.search_runs([experiment.experiment_id])
 
 

@@ -22,6 +22,8 @@ class Adjustment(ABC):
     A setting is a mapping such as ``{"tau": 1.0}``. One's own is a class with ``name``, ``printed``, ``grid`` and
     ``apply``; ``nslimb.select`` and the grid take it as ``path/to/file.py:Class``.
 
+    Examples
+    --------
     >>> class Temper(Adjustment):
     ...     name, printed = "temper", "Temper"
     ...     def grid(self):
@@ -69,7 +71,25 @@ ADJUSTMENTS: Registry[type[Adjustment]] = Registry(
 
 
 def as_adjustment(given: Any, base: Path | None = None) -> Adjustment:
-    """An adjustment from a registered name, ``path/to/file.py:object`` (seen from ``base``), a class or an object."""
+    """An adjustment from a registered name, ``path/to/file.py:object`` (seen from ``base``), a class or an object.
+
+    Parameters
+    ----------
+    given
+        A registered name, ``path/to/file.py:object``, a class or an object.
+    base
+        The folder that such a path starts from; by default the working directory.
+
+    Returns
+    -------
+    Adjustment
+        An object with a grid of settings, ready to be applied.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no adjustment; the message lists those that are known.
+    """
     found = ADJUSTMENTS.get(given, base) if isinstance(given, str) else given
     if isinstance(found, type) and issubclass(found, Adjustment):
         try:

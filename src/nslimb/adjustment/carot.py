@@ -53,9 +53,39 @@ def carot(
     A class of ratio 0 gets score 0. ``solver="alternating"`` is the paper's Algorithm 2 with its ``half_iterations``,
     ending where it stands; ``"newton"`` solves to |F| <= 1e-8, or says so in ``converged``.
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [n, c] of instances that are adjusted together.
+    ratios
+        Label ratios [c].
+    eta, tau
+        Smoothing above 0, and the pull of the ratios; numbers, or arrays that broadcast to a shape [...].
+    solver
+        ``"newton"``, or ``"alternating"`` for the paper's iteration.
+    half_iterations
+        Of the alternating iteration.
+
+    Returns
+    -------
+    Transported
+        ``scores`` [..., n, c] that sum to 1 in each row, ``iterations``, ``converged``, and the ``ratios`` [..., c]
+        that the scores have together.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> scores = torch.tensor([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4], [0.7, 0.3]]).log()
     >>> carot(scores, ratios=[0.5, 0.5], eta=0.01, tau=100.0).scores.argmax(-1)
     tensor([0, 0, 1, 1])
+
+    References
+    ----------
+    Eq. (6) and Algorithm 2 of the paper.
     """
     scores = check_instance_scores(log_scores)
     given = torch.from_numpy(check_ratios(ratios, None, scores.shape[1])).to(scores.device)

@@ -19,6 +19,27 @@ def logit_adjustment(log_scores: Tensor, ratios: Any, tau: Any) -> Tensor:
     A class of ratio 0 cannot occur and gets probability 0. tau = 0 changes nothing else. Logits in place of log P
     would differ by a number a row: the predictions are the same.
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [n, c].
+    ratios
+        Label ratios [c].
+    tau
+        The strength, a number or a vector [T].
+
+    Returns
+    -------
+    Tensor
+        Log-probabilities [n, c], or [T, n, c].
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> logit_adjustment(torch.tensor([[0.6, 0.4]]).log(), ratios=[0.75, 0.25], tau=1.0).exp()
     tensor([[0.3333, 0.6667]])
     """

@@ -102,10 +102,12 @@ def solve(log_p: Tensor, log_counts: Tensor, pairs: Tensor) -> tuple[Tensor, Ten
 
 
 def _from_a_few(log_p: Tensor, log_counts: Tensor, eta: float, tau: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Newton for many instances from v = 0, with the Jacobian of every sixteenth.
+    """A cheap start for many instances: Newton's method from v = 0 with an approximate Jacobian.
 
-    The exact F then takes two products with one matrix, exp(log P / eta), and no further exponentials. It ends when F
-    is small or falls too slowly; ``_newton`` goes on from there.
+    Most of the time of a Newton step goes into the Jacobian of F, the sum over all instances. Here it is estimated from
+    every sixteenth of them, which is enough to point the way. F itself is exact: with exp(log P / eta) computed once,
+    it is two matrix products and no further exponentials. The loop ends when F is small or no longer falls quickly;
+    ``_newton``, with the exact Jacobian, goes on from there.
     """
     samples = log_p.shape[1]
     few = log_p[:, ::16].contiguous()

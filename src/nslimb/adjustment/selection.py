@@ -78,6 +78,37 @@ def select(
     ``rule="paper"``: samples are adjusted in batches of ``batch`` (32), shuffled by ``seed``; the first setting of the
     grid with the highest accuracy wins, never "none". CAROT is then the paper's iteration.
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [B, M, c], ``logits.log_softmax(-1)``.
+    weak
+        Weak labels as indices [B] into ``sigma.weak_labels``, or sequences [B, L] for a transducer.
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    adjustment
+        ``"la"``, ``"carot"``, one's own as ``path/to/file.py:Class``, or an ``Adjustment``.
+    settings
+        The settings to choose from; by default the adjustment's own grid.
+    rule, criterion
+        How to choose, see above.
+    batch, seed
+        Of the rule ``"paper"``: size and shuffling of batches.
+
+    Returns
+    -------
+    Selection
+        The ``setting`` (empty where scores are best left alone) and the weak accuracy of every one that was tried.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> from nslimb.sigma import maximum
     >>> scores = torch.tensor([[[0.6, 0.4]], [[0.9, 0.1]]]).log()
     >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting
@@ -123,6 +154,22 @@ def adjust(log_scores: Tensor, ratios: Any, selection: Selection, *, batch: int 
     """Apply a selected setting to log-scores [n, M, c] or [n, c]: log-scores again.
 
     All of them at once, or in batches of ``batch`` that are shuffled by ``seed``, as the paper's protocol has it.
+
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [n, M, c] or [n, c].
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    selection
+        What ``select`` chose.
+    batch, seed
+        Adjust in shuffled batches of this size; by default all together.
+
+    Returns
+    -------
+    Tensor
+        Log-probabilities of the same shape. Instances that are adjusted together influence each other under CAROT.
     """
     expected = "a float32 or float64 tensor of shape [n, c] or [n, M, c], n at least 1"
     check_float_tensor(log_scores, expected)

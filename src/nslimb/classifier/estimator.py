@@ -22,6 +22,7 @@ from nslimb.classifier.inputs import as_images, as_labels, as_weak
 from nslimb.classifier.model import Model
 from nslimb.classifier.networks import plan_network
 from nslimb.classifier.stored import load_model, save_classifier
+from nslimb.classifier.tracking import check_mlflow, log_fit
 from nslimb.data.batches import Images, on_device
 from nslimb.data.samples import Samples
 from nslimb.data.splitting import hold_out
@@ -133,6 +134,7 @@ class WeakClassifier:
         *,
         validation: tuple[Any, Any] | None = None,
         folder: str | Path | None = None,
+        experiment: str | None = None,
     ) -> WeakClassifier:
         """Learn from weak labels alone.
 
@@ -152,7 +154,17 @@ class WeakClassifier:
             that no image is in both; samples that have images of both parts are left out.
         folder
             Where training keeps a checkpoint, from which the same call goes on if it is cut.
+        experiment
+            Log the fit into this experiment of MLflow: settings, epochs, and the classifier itself. Where to is
+            MLflow's own setting (``MLFLOW_TRACKING_URI``).
+
+        Returns
+        -------
+        WeakClassifier
+            Itself, fitted.
         """
+        if experiment is not None:
+            check_mlflow()
         pixels = as_images(images, self.settings.normalisation, self.size)
         samples = tuples if isinstance(tuples, Samples) else self._samples(pixels, tuples, weak, validation)
         shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
@@ -162,6 +174,10 @@ class WeakClassifier:
         wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts, self.size)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
             self._model, self.history_ = fit_model(pixels, samples, wish, Path(place))
+        if experiment is not None:
+            given = {"sigma": self.sigma.name, "network": plan.name, "method": method, **self.method_settings}
+            given |= {**vars(settings), "restarts": self.restarts, "samples": len(samples.train)}
+            log_fit(experiment, given, self.history_, {"weak_accuracy": self.weak_accuracy_}, self.save)
         return self
 
     def predict(self, images: Any, *, adjust: str | None = None) -> NDArray[Any]:

@@ -36,7 +36,10 @@ def command(
         file = find_configuration(config)
         _check_installed()
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(places.ROOT / "Snakefile")]
-    done = subprocess.run([*command, "--configfile", str(file), *context.args], check=False)
+    # Last of the options: Snakemake takes all that follows --configfile for configurations, targets too.
+    end = context.args.index("--") if "--" in context.args else len(context.args)
+    arguments = [*context.args[:end], "--configfile", str(file), *context.args[end:]]
+    done = subprocess.run([*command, *arguments], check=False)
     raise typer.Exit(done.returncode)
 
 

@@ -65,6 +65,29 @@ def open_source(
 
     ``folder`` is the data folder of the built-in sources. For ``hwf``, ``hwf_path`` is where the symbols are, and
     ``own_split`` takes the split of an npz file of symbols instead of 70 % and 30 %.
+
+    Parameters
+    ----------
+    spec
+        A built-in name, or a path.
+    folder
+        The data folder of the built-in sources.
+    hwf_path, own_split
+        Of the source ``hwf``.
+    base
+        The folder that a path starts from.
+    class_names
+        The classes in sigma's order.
+
+    Returns
+    -------
+    ImageSource
+        Images, labels, class names and the split.
+
+    Raises
+    ------
+    InvalidInput, DataError
+        If there is no such source, or if it cannot be read.
     """
     if spec in SOURCES:
         source = load(str(spec), folder, hwf_path, own_split)
@@ -85,6 +108,18 @@ def source_digest(spec: str | Path, base: Path | None = None) -> str:
 
     The name of a built-in source, the sha256 of an npz file; of a folder the sha256 over the names, sizes and times of
     change of its pictures.
+
+    Parameters
+    ----------
+    spec
+        A built-in name, or a path.
+    base
+        The folder that a path starts from.
+
+    Returns
+    -------
+    str
+        The digest.
     """
     if spec in SOURCES:
         return str(spec)
@@ -119,6 +154,25 @@ def fetch(name: str, folder: Path = DATA_FOLDER, path: Path | None = None, own_s
 
     ``path`` is where the real HWF symbols are, for the source ``hwf``, which is read anew each time; ``own_split``
     takes the split of that file instead of 70 % and 30 %.
+
+    Parameters
+    ----------
+    name
+        A built-in source: ``mnist5k``, ``mnist``, ``cifar10``, ``hwf`` or ``hwf-embedded``.
+    folder
+        The data folder.
+    path, own_split
+        For ``hwf``: where the symbols are, and whether the file's own split is taken.
+
+    Returns
+    -------
+    ImageSource
+        Images, labels, class names and the split.
+
+    Raises
+    ------
+    DataError
+        If it can neither be found nor downloaded; the message says what to do.
     """
     check_name(name)
     if name == "hwf":
@@ -129,12 +183,39 @@ def fetch(name: str, folder: Path = DATA_FOLDER, path: Path | None = None, own_s
 
 
 def load(name: str, folder: Path = DATA_FOLDER, path: Path | None = None, own_split: bool = False) -> ImageSource:
-    """Like ``fetch``, but without any download: a source from outside must have been fetched before."""
+    """Like ``fetch``, but without any download: a source from outside must have been fetched before.
+
+    Parameters
+    ----------
+    name, folder, path, own_split
+        As for ``fetch``.
+
+    Returns
+    -------
+    ImageSource
+        Images, labels, class names and the split.
+
+    Raises
+    ------
+    DataError
+        If the source is not in the data folder.
+    """
     if name in SOURCES and name != "hwf" and not SOURCES[name].embedded and not home(name, folder).is_dir():
         raise DataError(f"{name}: not in the data folder {folder}; run: nslimb data fetch {name} --folder {folder}")
     return fetch(name, folder, path, own_split)
 
 
 def available(folder: Path = DATA_FOLDER) -> dict[str, bool]:
-    """Whether each source can be loaded without a download."""
+    """Whether each source can be loaded without a download.
+
+    Parameters
+    ----------
+    folder
+        The data folder.
+
+    Returns
+    -------
+    dict
+        For each built-in source whether it is there.
+    """
     return {name: entry.embedded or home(name, folder).is_dir() for name, entry in SOURCES.items()}

@@ -13,6 +13,8 @@ from nslimb.errors import InvalidInput
 def sort_names(names: Iterable[str]) -> tuple[str, ...]:
     """Names in order: by value where all are whole numbers, else as text.
 
+    Examples
+    --------
     >>> sort_names(["10", "9"]), sort_names(["10", "9", "a"])
     (('9', '10'), ('10', '9', 'a'))
     """
@@ -28,6 +30,8 @@ def arrange(source: str, found: Sequence[str], wanted: Sequence[str] | None) -> 
     order. Where either has plain numbers 0, 1, 2, ... for names, its classes have no names, and the k-th class of the
     source is the k-th of sigma; unless a name that both have would then be two classes. Anything else is refused.
 
+    Examples
+    --------
     >>> arrange("pets", ["cat", "dog"], ["dog", "cat"])
     (('dog', 'cat'), array([1, 0]))
     >>> arrange("pets", ["cat", "dog"], ["0", "1"])

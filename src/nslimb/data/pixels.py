@@ -32,6 +32,8 @@ def prepare(images: Tensor, kind: str, generator: torch.Generator, normalisation
     ``kind`` is one of ``AUGMENTATIONS``; random numbers are drawn by ``generator``, on the CPU, so that a seed means
     the same on every device. ``none`` draws none and is ``normalise``.
 
+    Examples
+    --------
     >>> digits = torch.zeros(5, 28, 28, dtype=torch.uint8)
     >>> prepare(digits, "affine", torch.Generator().manual_seed(1)).shape
     torch.Size([5, 1, 28, 28])

@@ -135,6 +135,33 @@ def draw_samples(
 
     With ``noise`` e, each weak label, of training and of validation, is with probability e replaced by another one,
     drawn uniformly.
+
+    Parameters
+    ----------
+    source
+        The images.
+    sigma
+        The symbolic component.
+    number
+        Training samples, m_P.
+    seed
+        Of every draw.
+    rho, reverse, order
+        The long tail: its length (0: none), whether the last class is the head, and the order of the classes.
+    validation, validation_from
+        How many validation samples, and where they come from.
+    noise
+        The share of wrong weak labels.
+
+    Returns
+    -------
+    tuple
+        ``Samples``, which a learner may see, and ``Gold``, which it may not.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
     """
     check_classes(source.name, source.class_names, Sigma.check(sigma).class_names)
     check_count("number", number)

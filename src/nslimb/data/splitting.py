@@ -18,6 +18,8 @@ def hold_out(tuples: IntArray, share: float, seed: int) -> tuple[IntArray, IntAr
     that, training does without the rows that have images of both parts. Validation then stops to grow once as many
     rows as ``share`` are lost, and so may be smaller. Where half of the rows would be lost, it is refused.
 
+    Examples
+    --------
     >>> train, validation = hold_out(np.arange(60).reshape(20, 3), 0.1, seed=1)
     >>> len(train), len(validation)
     (18, 2)

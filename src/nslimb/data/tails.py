@@ -14,6 +14,8 @@ def shares(rho: float, num_classes: int, reverse: bool = False) -> FloatArray:
     ``exp``: rho^-(k / (c - 1)) for k = 0 .. c - 1, the head first; reversed, as in the paper's MAX runs:
     rho^-((c - k) / (c - 1)), the head last. rho = 0 keeps everything.
 
+    Examples
+    --------
     >>> shares(50, 3).round(3).tolist()
     [1.0, 0.141, 0.02]
     """
@@ -41,6 +43,31 @@ def thin(
 
     ``order`` lists the classes from rank 0 on (HWF mixes digits and operators); by default as numbered. A class that
     would be left without images is an error.
+
+    Parameters
+    ----------
+    labels
+        Of all images, [N].
+    num_classes
+        c.
+    rho
+        The largest share over the smallest.
+    rng
+        Which images of a class are kept.
+    reverse
+        Whether the last rank is the head, as for MAX.
+    order
+        The classes from rank 0 on.
+
+    Returns
+    -------
+    IntArray
+        Indices of the images to keep.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
     """
     counts = np.bincount(labels, minlength=num_classes)
     ranked = tuple(range(num_classes)) if order is None else order

@@ -48,11 +48,40 @@ def diagnose(
     the ``partial_risks``. Readings, bounds and twins are looked at only where that takes a few seconds, and bounds are
     not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c]; uniform if not given.
+    samples
+        How many samples there will be.
+    partial_risks
+        The shares of wrong weak labels to bound class risks at.
+    thorough
+        Certify bounds and look at everything, however long it takes.
+
+    Returns
+    -------
+    Diagnosis
+        Arrays, ``summary`` in plain words, ``plot`` and ``as_dict``.
+
+    Raises
+    ------
+    TooLarge
+        If a pass would not fit in memory.
+
+    Examples
+    --------
     >>> found = diagnose(Sigma.from_function(max, num_classes=10, arity=3))
     >>> float(found.alone[0].round(6)), float(found.proven[9].round(6)), found.m_unambiguous
     (0.001, 0.271, True)
     >>> found.summary[1]
     'class 0 is seen alone in 0.1 % of samples (3 of 3,000); the weak label proves it to be there in 0.1 %'
+
+    References
+    ----------
+    Section 3 of the paper.
     """
     edges = [int((targets != DEAD).sum()) for targets in Sigma.check(sigma).diagram.targets]
     if sum(edges) > _MAX_EDGES:

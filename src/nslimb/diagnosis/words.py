@@ -23,8 +23,10 @@ def summarise(found: Diagnosis) -> Diagnosis:
 
 
 def percent(share: float) -> str:
-    """Two digits that count.
+    """A share in per cent with two significant digits, and never more than 100 %.
 
+    Examples
+    --------
     >>> percent(0.001), percent(0.2713), percent(0.99999)
     ('0.1 %', '27 %', '100 %')
     """
@@ -34,6 +36,8 @@ def percent(share: float) -> str:
 def number(expected: float) -> str:
     """A number of samples to expect.
 
+    Examples
+    --------
     >>> number(2999.6), number(3.04), number(0.3)
     ('3,000', '3', '0.3')
     """
@@ -43,6 +47,8 @@ def number(expected: float) -> str:
 def short(count: int) -> str:
     """All digits of a number that has few, else its magnitude.
 
+    Examples
+    --------
     >>> short(1234), short(10**5000)
     ('1,234', '1.00e5000')
     """
@@ -55,6 +61,8 @@ def short(count: int) -> str:
 def names(classes: Sequence[str]) -> str:
     """Up to eight names as words.
 
+    Examples
+    --------
     >>> names(["0"]), names(["0", "1", "2"])
     ('class 0', 'classes 0, 1 and 2')
     """
@@ -68,6 +76,8 @@ def names(classes: Sequence[str]) -> str:
 def with_article(name: str) -> str:
     """A name as one of its kind.
 
+    Examples
+    --------
     >>> with_article("1"), with_article("8"), with_article("airplane")
     ('a 1', 'an 8', 'an airplane')
     """

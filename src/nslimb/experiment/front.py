@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,12 @@ PAGE = "result.html"
 _FEW = 3000  # test images: below, chance moves an accuracy by a point and more
 _STYLE = """<meta charset="utf-8">
 <style>
-.nslimb { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 75em }
+.nslimb { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 110em }
 .nslimb table { border-collapse: collapse; margin: 0.6em 0 0.4em }
 .nslimb caption { text-align: left; padding-bottom: 0.4em }
 .nslimb th, .nslimb td { padding: 0.25em 0.7em; border-bottom: 1px solid #ddd; text-align: right; vertical-align: top }
 .nslimb th:first-child { text-align: left; white-space: nowrap }
-.nslimb thead th { border-bottom: 2px solid #666 }
+.nslimb thead th { border-bottom: 2px solid #666; white-space: nowrap }
 .nslimb small { display: block; color: #666; font-weight: normal; white-space: nowrap }
 .nslimb .missing { color: #a33 }
 .nslimb .scroll { overflow-x: auto }
@@ -68,7 +69,9 @@ def write_front(config: Config) -> None:
         frame = pd.read_csv(config.results / paths.table_file(name, "csv"), dtype={"M": str, "rho": str})
         block = config.benchmarks[tables_of(config)[name][0]]
         title = f"{name.replace('_', ' ')}: protocol {config.protocol}, {block.source}, {block.samples} weak samples"
-        parts += [f"<h3>{_text(title)}</h3>", f"<p><strong>{_text(verdict(runs))}</strong></p>"]
+        parts += [f"<h3>{_text(title)}</h3>", f"<p>{_text(verdict(runs))}</p>"]
+        names = {run.cell.benchmark.upper(): run.title for run in runs}
+        frame["benchmark"] = frame["benchmark"].map(names)
         parts.append(html_table(frame, {run.printed for run in runs if run.oracle}))
     parts += ["<h3>What the names mean</h3>", "<dl>"]
     parts += [f"<dt>{_text(name)}</dt><dd>{_text(what)}</dd>" for name, what in explanations(config).items()]
@@ -105,7 +108,7 @@ def _images(column: pd.DataFrame) -> str:
     return f"{number:,} test images:<br>differences below<br>{points:.1f} points may be chance"
 
 
-def _entry(row: dict[str, Any] | None) -> str:
+def _entry(row: Mapping[Any, Any] | None) -> str:
     if row is None:
         return "<td></td>"
     if pd.isna(row["accuracy_mean"]):

@@ -26,6 +26,8 @@ _HELD: list[IO[str]] = []  # locks, dropped by the kernel with the process
 def devices(environment: Mapping[str, str] = os.environ, driver: Path = _DRIVER) -> tuple[str, ...]:
     """The names of the devices that a job may use, as CUDA reads them.
 
+    Examples
+    --------
     >>> devices({"CUDA_VISIBLE_DEVICES": "0, 2"})
     ('0', '2')
     >>> devices({"CUDA_VISIBLE_DEVICES": "0,-1,2"})  # CUDA stops at the first that there cannot be

@@ -11,7 +11,7 @@ from nslimb.experiment.paths import source_file
 from nslimb.networks import NETWORKS
 
 # Images of the built-in sources, known before they are fetched: channels, height, width.
-SHAPES = {
+SHAPES: dict[str, tuple[int, ...]] = {
     "mnist5k": (1, 28, 28),
     "mnist": (1, 28, 28),
     "cifar10": (3, 32, 32),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,7 @@ def laid_out(frame: Frame, oracles: set[str]) -> Frame:
     return wide
 
 
-def _entry(row: dict[str, Any]) -> str:
+def _entry(row: Mapping[Any, Any]) -> str:
     if pd.isna(row["accuracy_mean"]):
         return "missing"
     if pd.isna(row["accuracy_std"]):

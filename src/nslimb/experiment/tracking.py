@@ -70,14 +70,19 @@ def mirror_cell(
 
 
 def experiment_name(run: Tracked, experiment: str) -> str:
-    """The experiment of a run, ``quick/exact/max``: grids and protocols keep apart."""
+    """The experiment of a run, ``max (quick, exact)``: grids and protocols keep apart."""
+    return f"{experiment} ({run.described.grid}, {run.described.protocol})"
+
+
+def _place(run: Tracked, experiment: str) -> str:
+    """Where the artifacts of such an experiment are, below the folder of all."""
     return f"{run.described.grid}/{run.described.protocol}/{experiment}"
 
 
 def mirror(store: Any, experiment: str, run: Tracked, title: str, artifacts: Path, command: str = "") -> str:
     """Mirror a run; returns "unchanged", "created", "replaced" or, where one of other settings was there, "added"."""
-    name = experiment_name(run, experiment)
-    where = _experiment(store, name)
+    place = _place(run, experiment)
+    where = _experiment(store, experiment_name(run, experiment), place)
     same = _search(store, where, {_PATH: run.path, _SETTINGS: run.metrics.settings})
     others = [
         old
@@ -97,7 +102,7 @@ def mirror(store: Any, experiment: str, run: Tracked, title: str, artifacts: Pat
             replaced.append(old)
     for old in replaced:
         store.delete_run(old.info.run_id)
-        shutil.rmtree(artifacts / name / old.info.run_id, ignore_errors=True)
+        shutil.rmtree(artifacts / place / old.info.run_id, ignore_errors=True)
     return result
 
 
@@ -106,7 +111,7 @@ def _search(store: Any, experiment: str, tags: Mapping[str, str]) -> Any:
     return store.search_runs([experiment], filter_string=wanted, max_results=100)
 
 
-def _experiment(store: Any, name: str) -> str:
+def _experiment(store: Any, name: str, place: str) -> str:
     from mlflow.exceptions import MlflowException
 
     found = store.get_experiment_by_name(name)
@@ -115,7 +120,7 @@ def _experiment(store: Any, name: str) -> str:
     try:
         if _served(store):  # then it is the server that keeps artifacts, where it likes
             return str(store.create_experiment(name, tags=_KIND))
-        return str(store.create_experiment(name, artifact_location=f"{_ROOT}{name}", tags=_KIND))
+        return str(store.create_experiment(name, artifact_location=f"{_ROOT}{place}", tags=_KIND))
     except MlflowException:  # another process was first
         return str(store.get_experiment_by_name(name).experiment_id)
 

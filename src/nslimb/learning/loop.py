@@ -73,6 +73,43 @@ def train(
     very configuration is taken as it is. ``start_from`` is a model.pt whose weights to begin with. A network of one's
     own, ``file.py:factory``, is looked up from the folder ``base``; or ``factory`` makes it. Images are uint8 or floats
     in [0, 1], [N, H, W] or [N, H, W, 3], or a torch Dataset of such, which is read batch by batch.
+
+    Parameters
+    ----------
+    images
+        uint8 or floats, [N, H, W] or [N, H, W, 3], or a torch Dataset.
+    samples
+        Indices of images and weak labels, from ``draw_samples`` or of one's own.
+    sigma
+        The symbolic component.
+    method
+        From ``make_method``.
+    settings
+        How to train.
+    folder
+        Where history, checkpoint and model go.
+    test
+        Test images and labels for columns of the history; nothing that is learned depends on them.
+    start_from
+        A model.pt to begin with.
+    base, factory
+        Where a network of one's own is looked up, or what makes it.
+    take_up
+        Take a finished model of this very configuration as it is.
+    description
+        Of the run, in its progress.
+
+    Returns
+    -------
+    Trained
+        ``network``, ``method``, ``history`` and ``seconds``.
+
+    Raises
+    ------
+    TrainingFailed
+        If a loss is no number; with the epoch and the batch.
+    BrokenFile
+        If the checkpoint cannot be read or is of another configuration.
     """
     check_settings(settings)
     check_samples(samples, sigma, len(images), settings.patience)
@@ -221,7 +258,24 @@ def _not_finite(what: str, epoch: int, batch: int) -> str:
 def predict(
     network: Classifier, method: Method, pixels: Tensor | Streamed, indices: Any, normalisation: str = "auto"
 ) -> Tensor:
-    """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode."""
+    """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode.
+
+    Parameters
+    ----------
+    network, method
+        What was trained, and how it reads logits.
+    pixels
+        Images on the network's device.
+    indices
+        Which of them, integers [...].
+    normalisation
+        Of the pixels, as in training.
+
+    Returns
+    -------
+    Tensor
+        Log-scores [..., c].
+    """
     wanted = torch.as_tensor(indices, device=pixels.device)
     distinct, place = wanted.unique(return_inverse=True)
     network.eval()

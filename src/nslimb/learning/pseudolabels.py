@@ -61,11 +61,48 @@ def pseudolabels(
     epsilon + 1, epsilon + 2, ... that one meets (one more linear program finds it), up to ``max_epsilon`` (by default
     n, where every Q does); ``slack="elastic"`` pays ``penalty`` for each count beyond epsilon, in one solve.
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [B, M, c], ``logits.log_softmax(-1)``.
+    weak
+        Weak labels as indices [B] into ``sigma.weak_labels``, or sequences [B, L] for a transducer.
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    epsilon
+        By how much each count may miss, in counts of the batch.
+    encoding, proofs
+        How Q abides by sigma, and how many label vectors of a sample are allowed.
+    integer
+        One label vector a sample instead of a mixture.
+    slack, max_epsilon, penalty
+        What to do where the ratios cannot be met.
+    time_limit
+        Seconds.
+
+    Returns
+    -------
+    PseudoLabels
+        ``q`` [B, M, c], the ``objective``, the ``epsilon`` that was needed, and the solver's ``status``.
+
+    Raises
+    ------
+    SolverFailed
+        If there is no solution within the limits.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()
     >>> pseudolabels(scores, [1, 1], sigma, ratios=[0.5, 0.5], epsilon=0.0).q[:, :, 1]
     tensor([[0., 1.],
             [1., 0.]])
+
+    References
+    ----------
+    Eq. (5) of the paper.
     """
     Sigma.check(sigma)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)

@@ -42,6 +42,37 @@ def semantic_loss(
     The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
     a wait (on the CPU).
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [B, M, c], ``logits.log_softmax(-1)``.
+    weak
+        Weak labels as indices [B] into ``sigma.weak_labels``, or sequences [B, L] for a transducer.
+    sigma
+        The symbolic component.
+    proofs
+        None for the whole pre-image, or k.
+    form
+        ``"nll"`` or ``"bce"``.
+    engine
+        ``"native"`` or ``"scallop"``.
+    noise
+        The share of weak labels that are taken to be random.
+
+    Returns
+    -------
+    Tensor
+        One loss a sample, [B].
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, or the scores are no log-probabilities.
+    MissingEngine
+        If scallopy is asked for and not installed.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> uniform = torch.full((1, 2, 2), 0.5).log()
     >>> semantic_loss(uniform, [1], sigma).exp().reciprocal()

@@ -58,6 +58,35 @@ def soft_pseudolabels(
     ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
 
+    Parameters
+    ----------
+    log_scores
+        Log-probabilities [B, M, c], ``logits.log_softmax(-1)``.
+    weak
+        Weak labels as indices [B] into ``sigma.weak_labels``, or sequences [B, L] for a transducer.
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    eta, tau
+        Smoothing above 0, and the pull of the ratios; numbers or arrays that broadcast.
+    pooled
+        Count the labels of all positions together.
+    tolerance
+        The relative error of the counts at which it has converged.
+
+    Returns
+    -------
+    SoftPseudoLabels
+        ``q`` [B, M, c], ``potentials`` [M, c], ``objective``, ``iterations`` and ``converged``.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> scores = torch.tensor([[[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.8, 0.2]]]).log()
     >>> soft_pseudolabels(scores, [1, 1], sigma, ratios=[0.3, 0.7], tau=0.0).q[:, :, 1].sum(0)  # the posterior's counts

@@ -18,6 +18,8 @@ def weak_weights(weak: Any, gamma: float, noise: float = 0.0, num_weak: int | No
     Normalised to mean 1, then capped at 20. With a share ``noise`` e of wrong labels, drawn uniformly from ``num_weak``
     S of them, each weight is first multiplied by the share of its label that is clean, max(0, 1 - e / (S p)).
 
+    Examples
+    --------
     >>> weak_weights([0, 1, 1, 1], gamma=1.0).round(3)
     array([2.   , 0.667, 0.667, 0.667])
     """

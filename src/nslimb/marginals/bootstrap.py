@@ -65,6 +65,31 @@ def bootstrap_marginal(
     With ``regularise`` the ``estimate`` is the regularised one; resamples and intervals are those of the most likely
     ratios, and an interval that leaves the estimate out is extended to it.
 
+    Parameters
+    ----------
+    weak, sigma, groups, counts, regularise, noise
+        As for ``nslimb.estimate_marginal``.
+    resamples
+        How many times the weak labels are drawn anew.
+    level
+        Of the intervals.
+    seed
+        Of the draws.
+    progress
+        Called with the number of estimates that are done.
+
+    Returns
+    -------
+    Bootstrap
+        The ``estimate``, and ``lower`` and ``upper`` of each ratio.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> found = bootstrap_marginal([100, 300, 600], Sigma.from_function(max, num_classes=3, arity=2), counts=True)
     >>> found.estimate.ratios.numpy().round(2), found.lower.round(2), found.upper.round(2)
     (array([0.32, 0.32, 0.37]), array([0.29, 0.29, 0.35]), array([0.35, 0.35, 0.39]))
@@ -125,9 +150,14 @@ def _intervals(
 def _estimates(likelihood: WeakLikelihood, shares: FloatArray, first: FloatArray) -> FloatArray:
     """Algorithm 1 for each of the shares [n, S]: ratios [n, G, c].
 
-    From uniform ratios; where that fits worse than chance allows, from halfway to the estimate ``first`` of the whole
-    data too, which has been through the search for starts. What ends at a saddle goes through that search itself, and
-    so does what still does not fit, if the whole data does: then there are few.
+    The likelihood may have several maxima, and the search for the best start is too slow for every resample. So it is
+    kept for the few that need it:
+
+    1. Every resample is first maximised from uniform ratios.
+    2. Where the result fits worse than chance allows, it is maximised again from halfway between uniform ratios and
+       ``first``, the estimate of the whole data, for which the search was done.
+    3. Resamples that end at a saddle point get a search of their own; and so do those that still do not fit, provided
+       that the whole data does fit (otherwise the model is wrong, and no start would help).
     """
     uniform, samples = likelihood.uniform, likelihood.samples
     stops = climb(likelihood, shares, np.repeat(uniform[None], len(shares), axis=0))

@@ -74,11 +74,45 @@ def estimate_marginal(
     identified. ``converged`` is False where a solver ended before it met its tolerance; the ratios are then the best it
     found, for ``regularise="entropy"`` inside the region in any case.
 
+    Parameters
+    ----------
+    weak
+        Weak labels as indices [m], or how often each occurred [S].
+    sigma
+        The symbolic component.
+    groups
+        The group of each position [M], where groups have ratios of their own.
+    counts
+        Whether ``weak`` holds counts.
+    solver, adam
+        ``"newton"``, or ``"adam"`` with its options, as the paper has it.
+    regularise
+        ``"entropy"`` for the most even ratios within the likelihood's confidence region.
+    noise
+        The share of weak labels that are random.
+
+    Returns
+    -------
+    MarginalEstimate
+        ``ratios`` [c], or [M, c] with groups, the ``log_likelihood``, ``iterations``, ``converged``, and what the weak
+        labels leave open.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)
     >>> estimate_marginal([10, 30, 60], sigma, counts=True).ratios.square()[0]  # r_0 ** 2 = P(s = 0)
     tensor(0.1000, dtype=torch.float64)
     >>> estimate_marginal([10, 30, 60], sigma, counts=True, regularise="entropy").ratios  # uniform: [11, 33, 56]
     tensor([0.3333, 0.3333, 0.3333], dtype=torch.float64)
+
+    References
+    ----------
+    Algorithm 1 of the paper.
     """
     likelihood = likelihood_of(weak, Sigma.check(sigma), groups, counts, noise)
     if solver not in ("newton", "adam"):

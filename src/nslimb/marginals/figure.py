@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def named_groups(sigma: Sigma) -> list[tuple[str, int]]:
     """What to call each group of positions that share ratios, and one position of it; no name where all share them.
 
+    Examples
+    --------
     >>> from nslimb.sigma import formula
     >>> named_groups(formula(3))
     [('position 1, 3', 0), ('position 2', 1)]

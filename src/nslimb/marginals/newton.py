@@ -162,7 +162,12 @@ def _keeping_sums(ratios: FloatArray, possible: NDArray[np.bool_], kept: FloatAr
 
 
 def _ascent(curvature: FloatArray, gradient: FloatArray, basis: FloatArray, floor: FloatArray) -> FloatArray:
-    """The Newton steps within the changes of the basis; curvature of the wrong sign is turned round."""
+    """One step uphill for each of n problems: Newton's, along directions that keep the ratios' sums at 1.
+
+    ``basis`` [n, L, d] spans those directions. Newton's step divides the slope along each axis by the curvature there.
+    Where the function curves up instead of down, that step would lead downhill; so the curvature is taken by its
+    absolute value, and by at least ``floor`` [n], lest a flat direction give an endless step.
+    """
     values, vectors = np.linalg.eigh(basis.transpose(0, 2, 1) @ curvature @ basis)
     axes = basis @ vectors
     inside = (axes.transpose(0, 2, 1) @ gradient[:, :, None])[:, :, 0] / np.maximum(np.abs(values), floor[:, None])

@@ -49,9 +49,11 @@ def misfit(shares: FloatArray, samples: float, value: float) -> float:
 
 
 def chance(likelihood: WeakLikelihood) -> float:
-    """More misfit than chance allows where the model holds, by three deviations of a chi-squared.
+    """The largest misfit, in nats, that chance alone may cause where the model is right.
 
-    Nothing is too much for sequences, most of which occur once: there the deviance does not tell a bad fit.
+    Twice the misfit of a right model is distributed like a chi-squared with about S degrees of freedom, S the number of
+    weak labels: of mean S and standard deviation sqrt(2 S). The limit is the mean and three deviations, halved. For
+    sequences there is no limit: most of them occur once, and then the misfit does not tell a bad model from a good one.
     """
     if not likelihood.sigma.is_listed:
         return math.inf

@@ -20,6 +20,8 @@ class SlidingWindow:
 
     ``arity=None`` keeps one r [c] over all instances; with an arity every position has its own, [M, c] (HWF).
 
+    Examples
+    --------
     >>> window = SlidingWindow(num_classes=2, pre_epochs=0, momentum=0.5)
     >>> window.update(torch.tensor([[0, 0], [0, 1]]))
     tensor([0.6250, 0.3750], dtype=torch.float64)

@@ -8,6 +8,19 @@ from nslimb.arrays import IntArray
 
 
 def confusion_matrix(labels: IntArray, predictions: IntArray, num_classes: int) -> IntArray:
-    """Counts [true class, predicted class]."""
+    """Counts [true class, predicted class].
+
+    Parameters
+    ----------
+    labels, predictions
+        True and predicted classes, [n].
+    num_classes
+        c.
+
+    Returns
+    -------
+    IntArray
+        [c, c]: rows are true classes, columns predictions.
+    """
     pairs = np.bincount(labels * num_classes + predictions, minlength=num_classes**2)
     return pairs.reshape(num_classes, num_classes)

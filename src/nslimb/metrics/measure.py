@@ -17,6 +17,8 @@ from nslimb.metrics.standard import evaluate
 def measure(probabilities: FloatArray, labels: IntArray, metrics: Sequence[tuple[str, Metric]] = ()) -> dict[str, Any]:
     """The standard metrics of scores [n, c] on gold labels [n], then each of ``metrics`` under its name.
 
+    Examples
+    --------
     >>> def top_score(probabilities, labels):
     ...     return probabilities.max(axis=1).mean()
     >>> measure(np.array([[0.7, 0.3], [0.1, 0.9]]), np.array([0, 1]), [("top_score", top_score)])["top_score"]

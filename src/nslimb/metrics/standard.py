@@ -21,6 +21,25 @@ def evaluate(probabilities: FloatArray, labels: IntArray, ratios: FloatArray | N
     ``few`` are the mean class accuracies of the head, middle and tail by ``ratios`` (3, 4 and 3 of 10 classes; by
     frequency in ``labels`` if not given; ratios [M, c] by their mean over positions). A class that does not occur has
     accuracy None.
+
+    Parameters
+    ----------
+    probabilities
+        [n, c].
+    labels
+        [n].
+    ratios
+        Which classes are frequent: [c], or [M, c].
+
+    Returns
+    -------
+    dict
+        Numbers by name; ``class_accuracy`` [c] and ``confusion_matrix`` [c, c] as lists.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
     """
     if probabilities.ndim != 2 or labels.shape != (len(probabilities),) or len(labels) == 0:
         given = f"{list(probabilities.shape)} and {list(labels.shape)}"
@@ -61,7 +80,20 @@ def _by_frequency(recall: FloatArray, frequency: FloatArray) -> dict[str, float 
 
 
 def calibration_error(probabilities: FloatArray, labels: IntArray) -> float:
-    """Expected calibration error: |accuracy - confidence| over 15 equal bins of confidence, weighted by their size."""
+    """Expected calibration error: |accuracy - confidence| over 15 equal bins of confidence, weighted by their size.
+
+    Parameters
+    ----------
+    probabilities
+        [n, c].
+    labels
+        [n].
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+    """
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == labels
     # Bins are open below and closed above, so that a confidence of 1 has one.

@@ -58,6 +58,8 @@ class Sigma:
     classifier's softmax scores, [B, M, c]; the passes take any scores, also such as do not sum to 1, and sum and
     multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
 
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> sigma
     Sigma(function, 10 classes, arity 2, 10 weak labels, 21 states)
@@ -121,6 +123,8 @@ class Sigma:
         The cost grows with the number of distinct states, at most ``max_states`` before reduction.
         ``order[k]`` is the position that step k reads, by default k; everything else keeps the order of the positions.
 
+        Examples
+        --------
         >>> parity = Sigma.from_steps(0, lambda state, y: (state + y) % 2, bool, num_classes=10, arity=50)
         >>> parity.weak_labels, parity.num_states
         ((False, True), 101)
@@ -147,6 +151,8 @@ class Sigma:
         follow only edges that emit what was observed, so that they cost arity x states x classes, however many weak
         labels there are (``nslimb.sigma.Transducer``). ``order`` is as in ``from_steps``.
 
+        Examples
+        --------
         >>> twice = Sigma.from_transducer(  # twice a number, digit by digit, least significant first
         ...     0, lambda carry, y: ((carry + 2 * y) // 10, (carry + 2 * y) % 10), lambda carry: carry, 10, arity=3
         ... )
@@ -177,6 +183,8 @@ class Sigma:
         position read at step k: the diagram is small where labels that decide something together are read one after
         the other.
 
+        Examples
+        --------
         >>> equations = lambda y: (y[0] + y[1] == y[2] + y[3], y[4] * y[5] == y[6] * y[7])
         >>> Sigma.from_expression(equations, classes=[10] * 8)  # of 10 ** 8 label vectors
         Sigma(expression, 10 classes, arity 8, 4 weak labels, 165 states)
@@ -201,6 +209,8 @@ class Sigma:
         Variable i of the file is the i-th position, and class 1 means true. ``arity`` is the number of variables, or
         larger: further labels do not matter. ``order`` is as in ``from_expression``.
 
+        Examples
+        --------
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     path = Path(folder, "rule.cnf")
@@ -227,6 +237,8 @@ class Sigma:
         such lists too, so that the weak labels are ``sigma.encode(candidates)``. Label vectors of one list are equally
         long; lists of different samples may differ in that (``nslimb.sigma.family``).
 
+        Examples
+        --------
         >>> candidates = [[(0, 1), (1, 0)], [(2, 2)], [(1, 0), (0, 1)]]
         >>> sigma = Sigma.from_candidates(candidates, num_classes=3)
         >>> weak = sigma.encode(candidates)
@@ -276,6 +288,8 @@ class Sigma:
 
         Positions that accept the same labels share one: in a formula the digits do, and the operators.
 
+        Examples
+        --------
         >>> from nslimb.sigma import formula, maximum
         >>> formula(5).groups, maximum(3).groups
         ((0, 1, 0, 1, 0), None)
@@ -293,6 +307,8 @@ class Sigma:
     def encode(self, values: Iterable[Hashable]) -> Tensor:
         """Indices of weak labels given by value: int64 [n].
 
+        Examples
+        --------
         >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
         tensor([1, 0])
         """
@@ -301,6 +317,8 @@ class Sigma:
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels given by index: the inverse of ``encode``; None for -1, which is invalid.
 
+        Examples
+        --------
         >>> sigma = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
         ['odd', 'even']
@@ -320,6 +338,8 @@ class Sigma:
 
         The leading shapes are broadcast against each other. Invalid label vectors explain nothing.
 
+        Examples
+        --------
         >>> Sigma.from_function(max, 3, 2).explains([[0, 2], [2, 2], [0, 1]], [2, 2, 2])
         array([ True,  True, False])
         """

@@ -164,6 +164,8 @@ def where(condition: Any, yes: Any, no: Any) -> Expression:
 
     Only the chosen value counts, as in ``yes if condition else no``: the other may be invalid or divide by zero.
 
+    Examples
+    --------
     >>> import nslimb
     >>> def difference(y):
     ...     return where(y[1] == "-", where(y[0] >= y[2], y[0] - y[2], None), y[0] + y[2])

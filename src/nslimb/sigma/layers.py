@@ -59,6 +59,12 @@ def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
 
 
 def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan:
+    """The index arrays by which a pass goes from one layer of the diagram to the next.
+
+    A state of the next layer collects the scores of all edges (state, label) that lead to it. Their number differs from
+    state to state, so states with similar numbers are put into one group, a rectangle of edges in which the short rows
+    are filled up: then a group is one gather and one reduction, whatever the semiring.
+    """
     targets, following = diagram.targets[layer], diagram.widths[layer + 1]
     labels = np.flatnonzero((targets != DEAD).any(axis=0))
     flat = targets[:, labels].reshape(-1)

@@ -42,6 +42,27 @@ CIFAR10_HIERARCHY: Mapping[str, Sequence[str]] = {
 def maximum(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Sigma:
     """MAX-M: s = max(y_1, ..., y_M). Remembers the running maximum.
 
+    Parameters
+    ----------
+    arity
+        The number M of labels.
+    num_classes
+        Of the labels 0, 1, ...
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        Compiled.
+
+    Raises
+    ------
+    InvalidInput, TooLarge
+        If the arity does not fit, or the diagram would have too many states.
+
+    Examples
+    --------
     >>> maximum(arity=5).preimage_sizes()[9] == 10**5 - 9**5
     True
     """
@@ -52,6 +73,27 @@ def maximum(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> 
 def total(arity: int, num_classes: int = 10, max_states: int = MAX_STATES) -> Sigma:
     """SUM-M: s = y_1 + ... + y_M. Remembers the running sum.
 
+    Parameters
+    ----------
+    arity
+        The number M of labels.
+    num_classes
+        Of the labels 0, 1, ...
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        Compiled.
+
+    Raises
+    ------
+    InvalidInput, TooLarge
+        If the arity does not fit, or the diagram would have too many states.
+
+    Examples
+    --------
     >>> len(total(arity=7).weak_labels)
     64
     """
@@ -68,6 +110,27 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
     The value as a function of the last operand d is always a + b d, so a state is the pair (a, b),
     with d folded in or still to come.
 
+    Parameters
+    ----------
+    arity
+        The number M of labels.
+    precedence
+        Multiply before adding; else strictly from left to right.
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        Compiled.
+
+    Raises
+    ------
+    InvalidInput, TooLarge
+        If the arity does not fit, or the diagram would have too many states.
+
+    Examples
+    --------
     >>> sigma = formula(arity=5)
     >>> sigma.weak_labels[sigma.apply([2, 10, 3, 12, 4])]  # 2 + 3 * 4
     14
@@ -114,6 +177,29 @@ def smallest_parent(
     ``classes`` fixes their order; by default the leaves in the order in which a walk from the root meets
     them, except that CIFAR-10's leaves keep that data set's order. Remembers the common ancestor so far.
 
+    Parameters
+    ----------
+    hierarchy
+        The children of each parent; CIFAR-10's if not given.
+    arity
+        The number M of labels.
+    classes
+        The leaves in the order of their numbers.
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        Compiled; its weak labels are names of the hierarchy.
+
+    Raises
+    ------
+    InvalidInput
+        If the hierarchy is no tree, or the classes are not its leaves.
+
+    Examples
+    --------
     >>> sigma = smallest_parent()
     >>> sigma.weak_labels[sigma.apply([CIFAR10_CLASSES.index("cat"), CIFAR10_CLASSES.index("horse")])]
     'land_animal'
@@ -142,6 +228,11 @@ def counterexample() -> Sigma:
     """The paper's 4-ary binary sigma whose marginal is not identifiable: 1 if the sum is 1, 2 or 4, else 0.
 
     P(s = 1) = t^4 + 6 t^2 (1 - t)^2 + 4 t (1 - t)^3 with t = P(y = 1), which is not injective.
+
+    Returns
+    -------
+    Sigma
+        Of two classes.
     """
     diagram = compile_steps(0, lambda state, y: state + y, lambda state: int(state in (1, 2, 4)), 2, 4, MAX_STATES)
     return Sigma(diagram, "counterexample")

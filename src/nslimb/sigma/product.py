@@ -25,6 +25,27 @@ def combine(function: Callable[..., Hashable], *sigmas: Sigma, max_states: int =
     occurs together. The result is the same, array by array, as if its function had been compiled in any other way.
     All parts read the same number of labels of the same classes in the same order.
 
+    Parameters
+    ----------
+    function
+        Of one weak label of each part.
+    *sigmas
+        The parts.
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        Compiled.
+
+    Raises
+    ------
+    InvalidInput, TooLarge
+        If the parts do not fit together, or their product is too large.
+
+    Examples
+    --------
     >>> from nslimb.sigma import maximum, total
     >>> sigma = combine(lambda largest, s: (largest, s), maximum(arity=3), total(arity=3))
     >>> sigma
@@ -49,6 +70,23 @@ def family(members: Mapping[Hashable, Sigma]) -> Family:
     and the same order of reading. They may have different numbers of labels: the arity is the largest, and positions
     that a member lacks enter no pass. There its samples may have any scores and labels.
 
+    Parameters
+    ----------
+    members
+        A sigma for each name.
+
+    Returns
+    -------
+    Family
+        One sigma for mixed batches.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> import torch
     >>> from nslimb.sigma import maximum, total
     >>> sigma = family({"max": maximum(2), "sum": total(2)})

@@ -39,6 +39,8 @@ def resolve_sigma(
     the classes; or, where ``classes`` is not given, a factory that takes the arity and returns a ``Sigma``. Paths are
     relative to ``base``.
 
+    Examples
+    --------
     >>> resolve_sigma("max", arity=2).preimage_sizes()[:3]
     (1, 3, 5)
     """

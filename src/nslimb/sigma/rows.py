@@ -17,6 +17,8 @@ def rank_rows(columns: Sequence[IntArray], bounds: Sequence[int]) -> tuple[IntAr
     Column j holds integers from 0 to ``bounds[j]`` - 1. Columns are mixed into one key; where the next one would
     take it beyond 64 bits, both are ranked first. Ranks keep the order, so nothing is lost.
 
+    Examples
+    --------
     >>> ranks, distinct = rank_rows([np.array([1, 0, 1]), np.array([0, 2, 0])], [2, 3])
     >>> ranks.tolist(), distinct
     ([1, 0, 1], 2)

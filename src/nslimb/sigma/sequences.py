@@ -23,6 +23,18 @@ def addition(digits: int) -> Transducer:
     the N + 1 digits of the sum, the least significant first, the carry last; ``Sigma.encode`` takes it as a tuple
     or as an integer.
 
+    Parameters
+    ----------
+    digits
+        N, of each number.
+
+    Returns
+    -------
+    Transducer
+        Of arity 2 N.
+
+    Examples
+    --------
     >>> sigma = addition(digits=3)
     >>> sigma.apply([1, 2, 3, 9, 8, 7])  # 123 + 987 = 1110
     array([0, 1, 1, 1])
@@ -45,6 +57,18 @@ def comparison(digits: int) -> Sigma:
 
     The positions are as in ``addition``.
 
+    Parameters
+    ----------
+    digits
+        N, of each number.
+
+    Returns
+    -------
+    Sigma
+        Of arity 2 N.
+
+    Examples
+    --------
     >>> sigma = comparison(digits=2)
     >>> sigma.decode(sigma.apply([[1, 9, 2, 0], [3, 3, 3, 3]]))
     [-1, 0]
@@ -72,6 +96,24 @@ def automaton(
 ) -> Sigma:
     """Whether a finite automaton accepts the labels: True or False. A transition that is missing rejects.
 
+    Parameters
+    ----------
+    transitions
+        For each state the next one by label.
+    initial, accepting
+        Where it starts, and the states in which it accepts.
+    num_classes, arity
+        c and M.
+    max_states
+        The most states of a layer of the diagram; more are refused.
+
+    Returns
+    -------
+    Sigma
+        With the weak labels False and True.
+
+    Examples
+    --------
     >>> even_ones = automaton({"even": {0: "even", 1: "odd"}, "odd": {0: "odd", 1: "even"}}, "even", ["even"], 2, 4)
     >>> even_ones.preimage_sizes()
     (8, 8)

@@ -13,6 +13,8 @@ _PLAIN = {"int": int, "bool": bool, "str": str}
 def to_tagged(value: Hashable) -> list[Any]:
     """``[kind, value]`` of an int, float, bool, str or a tuple of such; anything else is refused.
 
+    Examples
+    --------
     >>> to_tagged((1, "one", True))
     ['tuple', [['int', 1], ['str', 'one'], ['bool', True]]]
     """

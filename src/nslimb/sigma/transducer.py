@@ -34,6 +34,8 @@ class Transducer(Sigma):
     weak label there is (``weak_labels``, ``log_prob``, ``log_mass``, ``preimage``) is refused; ``listed`` gives the
     same function as an ordinary Sigma, where that is small enough.
 
+    Examples
+    --------
     >>> import nslimb
     >>> sigma = nslimb.sigma.addition(digits=2)
     >>> sigma
@@ -85,6 +87,8 @@ class Transducer(Sigma):
     def encode(self, values: Iterable[Any]) -> Tensor:
         """Weak labels given by value, each a sequence of L symbols: int64 [n, L].
 
+        Examples
+        --------
         >>> import nslimb
         >>> nslimb.sigma.addition(digits=2).encode([(2, 4, 0), 42])  # an addition takes integers too
         tensor([[2, 4, 0],

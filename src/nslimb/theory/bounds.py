@@ -61,10 +61,39 @@ def class_risk_bounds(
     A single label, arity 1, needs no search: Phi_j(R) = min(1, R / r_j), r_j given a valid label, where no other class
     has the weak label of j, else 1.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c].
+    partial_risk
+        A number R, or a vector [K].
+    method
+        ``"local"``, or ``"cobyla"`` for the paper's procedure.
+    certify
+        Prove upper bounds.
+
+    Returns
+    -------
+    ClassRiskBounds
+        ``upper`` and ``local`` [c] or [K, c], their ``gap``, ``status`` and ``note``.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> bounds = class_risk_bounds(sigma, [0.1] * 10, 0.01)
     >>> bounds.upper.round(3)[[0, 1, 9]].tolist(), bounds.status[0].item()
     ([1.0, 0.414, 0.055], 'certified')
+
+    References
+    ----------
+    Program (2) of the paper.
     """
     checked = check_positive_ratios(ratios, check_several_classes(sigma).num_classes)
     risks = check_risks("partial_risk", partial_risk)

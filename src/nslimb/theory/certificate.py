@@ -9,7 +9,7 @@ import numpy as np
 from nslimb.arrays import FloatArray
 from nslimb.theory.relaxation import Relaxation
 
-# How far above the local value the certificate looks for its crossing, and how finely it brackets one it must accept.
+# A bound this close to the local value counts as met; and how finely a gap that stays is located.
 _TIGHT = 1e-6
 _FINE = 1e-4
 _ROUNDING = 1e-12
@@ -22,15 +22,17 @@ _FIRST_PROGRAMS, _PROGRAMS_PER_RISK = 12, 4
 class ClassCertificate:
     """Upper bounds of Phi_j(R) = max {t : V_j(t) <= R} for one class j, with V_j(t) = min {R_P(H) : H_jj = 1 - t}.
 
-    For fixed directions of the rows, the agreement as a function of t has a second derivative of at least -kappa,
-    with kappa the expected number of ordered pairs of positions that both have class j (for arity 2), or twice that:
-    it is a sum over such pairs of f(j, j) - f(j, v) - f(v, j) + f(v, v) with f in [0, 1], and f(j, j) = 1 for arity 2.
+    A linear program bounds V_j from below at one t. Between two such points V_j cannot sag far below the line that
+    joins them, because its curvature is bounded; so a few programs bound V_j for all t, and serve every R.
+
+    In detail: for fixed directions of the rows, the agreement as a function of t has a second derivative of at least
+    -kappa, with kappa the expected number of ordered pairs of positions that both have class j (for arity 2), or twice
+    that: it is a sum over such pairs of f(j, j) - f(j, v) - f(v, j) + f(v, v) with f in [0, 1], and f(j, j) = 1 for
+    arity 2.
     So 1 - V_j(t) + kappa t^2 / 2 is a maximum of convex functions, hence convex, and between two points where
     V_j is at least F_1 and F_2
 
         V_j(t) >= chord(t) - kappa / 2 (t - t_1) (t_2 - t).
-
-    A few linear programs so bound V_j for all t, and serve every R.
     """
 
     def __init__(self, relaxation: Relaxation, label: int, pairs: float) -> None:
@@ -57,7 +59,7 @@ class ClassCertificate:
             self.floors.insert(place, floor.value)
 
     def bound(self, partial_risk: float) -> tuple[float, int]:
-        """The largest t not excluded, and the index of the point to its right."""
+        """The largest risk t for which V_j(t) <= R has not been ruled out, and the index of the point beyond it."""
         points, floors = np.array(self.points), np.array(self.floors)
         if floors[-1] <= partial_risk:
             return 1.0, len(points)

@@ -55,6 +55,31 @@ def confusions(
     Exact through the diagram, for all pairs (i, j) in one walk; ``nslimb.theory.reading_evidence`` answers for any
     other map of the classes, and says what ``max_edges`` is.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    samples
+        How many samples there are.
+    weak
+        The weak labels of a data set [n], in place of ``samples``.
+    max_edges
+        The limit of the walk.
+
+    Returns
+    -------
+    Confusions
+        ``evidence`` [c, c], ``groups`` of classes that are not told apart, and the ``ceiling``.
+
+    Raises
+    ------
+    TooLarge
+        If the walk would take too long.
+
+    Examples
+    --------
     >>> found = confusions(Sigma.from_function(max, num_classes=4, arity=3), [0.04, 0.16, 0.3, 0.5])
     >>> found.evidence[0].round(3).tolist()  # of 3,000 samples; 0.04 ** 3 of them have nothing but 0
     [0.0, 0.192, 11.712, 82.992]

@@ -36,6 +36,25 @@ class Identifiability:
 def weak_ratios(sigma: Sigma, ratios: Any) -> FloatArray:
     """Psi_sigma(r) [S]: P(s) for independent labels from r, given that there is a weak label.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c].
+
+    Returns
+    -------
+    FloatArray
+        [S], of sum 1.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> weak_ratios(Sigma.from_function(max, num_classes=2, arity=2), [0.5, 0.5]).round(12).tolist()
     [0.25, 0.75]
     """
@@ -53,10 +72,37 @@ def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9
     and, where the rank is short, from along the Jacobian's null space; it is returned only if its weak ratios agree to
     1e-12. A twin shows that r is not identifiable, whatever the rank.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c]; uniform if not given.
+    tolerance
+        Of the rank.
+    starts
+        Of the search for a twin.
+
+    Returns
+    -------
+    Identifiability
+        The ``rank``, whether r is ``locally_identifiable``, and a ``twin`` where one was found.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> from nslimb.sigma import counterexample
     >>> found = identifiability(counterexample(), [0.5, 0.5])
     >>> found.locally_identifiable, found.twin.round(4).tolist()
     (True, [0.6955, 0.3045])
+
+    References
+    ----------
+    Section 3 of the paper, and its counterexample.
     """
     size = Sigma.check(sigma).num_classes
     checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
@@ -87,6 +133,23 @@ def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
 
     For MAX-M, r_k = ((k + 1) / c)^(1/M) - (k / c)^(1/M). Refuses a sigma for which no such r is found.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+
+    Returns
+    -------
+    FloatArray
+        Ratios [c].
+
+    Raises
+    ------
+    InvalidInput
+        If no such ratios are found.
+
+    Examples
+    --------
     >>> ratios = uniform_weak_ratios(Sigma.from_function(max, num_classes=10, arity=2))
     >>> float(ratios[0].round(6))  # sqrt(1 / 10)
     0.316228

@@ -55,7 +55,10 @@ class _Polynomial:
 
 
 def _level(partial_risks: FloatArray) -> FloatArray:
-    """The agreement that is asked for, less than half of what ``_feasible`` grants to rounding."""
+    """The share of right weak labels, 1 - R, that a classifier must reach; a hair less, for rounding.
+
+    ``_feasible`` forgives a larger shortfall, more than twice this one. So what is found here always passes there.
+    """
     return np.asarray(1 - partial_risks - 4e-13)
 
 

@@ -36,6 +36,29 @@ def reading_evidence(
     of y, state of tau(y)) that can be reached, for all maps at once. Raises ``nslimb.errors.TooLarge`` where the
     pairs have more than ``max_edges`` edges (half a billion take about half a minute).
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c], or [M, c] where positions differ.
+    maps
+        What each class is read as, integers [..., c].
+    samples, weak, max_edges
+        As for ``nslimb.confusions``.
+
+    Returns
+    -------
+    FloatArray
+        Samples that speak against each map, [...].
+
+    Raises
+    ------
+    TooLarge
+        If the walk would take too long.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=3, arity=2)
     >>> reading_evidence(sigma, [0.2, 0.3, 0.5], [[1, 1, 2], [2, 2, 2]], samples=100).round(9).tolist()
     [4.0, 25.0]

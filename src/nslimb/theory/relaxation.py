@@ -1,4 +1,4 @@
-"""A relaxation of the partial risk that no confusion matrix can beat, with a bound that rounding cannot break."""
+"""Lower bounds of the partial risk that hold for every confusion matrix, rounding errors included."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Floor(NamedTuple):
-    """min R_P(H) over all H with H_jj = 1 - t is at least ``value``."""
+    """A proven lower bound: R_P(H) is at least ``value`` for every H whose class j has the risk t, H_jj = 1 - t."""
 
     value: float
     rows: FloatArray  # [c, c]: the relaxation's own rows, a start for a local search
@@ -34,17 +34,21 @@ class Floor(NamedTuple):
 
 
 class Relaxation:
-    """Lower bounds of V_j(t) = min {R_P(H) : H_jj = 1 - t}.
+    """Lower bounds of V_j(t) = min {R_P(H) : H_jj = 1 - t}: how many weak labels must be wrong if class j is at risk t.
+
+    The minimum is over confusion matrices H, and R_P is a polynomial in their entries, so that no solver finds it
+    with certainty. A linear program in more variables gives a bound from below instead.
 
     With row j written as (1 - t) e_j + t v, the agreement 1 - R_P is a polynomial in v and the other rows:
 
         sum over multisets C = {a_1, ..., a_M} of classes, over x in Y^M, of theta_C(x) prod_i h_{a_i}(x_i),
 
     with theta_C(x) >= 0 the probability that the labels are C, in any order, times the probability that predicting x
-    agrees. Replacing each product by a joint distribution X_C(x) whose marginals are the h_{a_i} gives a linear program
-    (the local polytope of a graphical model whose variables are the classes). For arity 2 it is the first level of
-    Sherali and Adams' hierarchy. Its vertices with h in {0, 1} are the deterministic classifiers, for which it is
-    exact; what row j does besides is exact through t.
+    agrees. The products are what makes it hard. Each is replaced by a variable of its own, a joint distribution X_C(x)
+    of which only the marginals h_{a_i} are known: every H gives such an X, so the program's optimum is at least as good
+    as that of any H. (It is the local polytope of a graphical model whose variables are the classes; for arity 2 the
+    first level of Sherali and Adams' hierarchy.) For deterministic classifiers, h in {0, 1}, it is exact, and these are
+    nearly always the worst; what row j does besides is exact through t.
 
     For pairs the relaxation may be tightened by cuts: a square (w_0 + sum_a w_a . h_a)^2 is at least 0, and linear in
     h and X. The w that a solution violates most are eigenvectors of its moment matrix, so that in the limit this
@@ -83,10 +87,10 @@ class Relaxation:
         return floor
 
     def _floor_without_cuts(self, potentials: FloatArray, label: int) -> Floor:
-        """The program over the X_C(x) with theta_C(x) > 0 alone, a tenth to a fifth of them.
+        """The linear program in a tenth to a fifth of its variables: those X_C(x) that count, with theta_C(x) > 0.
 
-        A part of a joint distribution with marginals of at most h can be completed to one with marginals h, which
-        does not lower the objective. So the rest of X is left out, and marginals are bounded by h from above.
+        The others add nothing to the objective and only fill X up to a distribution. Without them its marginals are at
+        most h instead of equal to h; since any such part can be filled up again, the optimum is the same.
         """
         size, marginals = self.classes, len(self.right) - self.classes
         kept = np.flatnonzero(potentials.reshape(-1) * self._allowed(label))
@@ -128,7 +132,10 @@ class Relaxation:
         return Floor(best, rows, cuts)
 
     def _allowed(self, label: int) -> NDArray[np.bool_]:
-        """Which of all X_C(x) exist: row j has no state j, since what it does as j is part of the potentials."""
+        """Which of the variables X_C(x) exist: those in which class j is not predicted as j.
+
+        The share 1 - t of class j that is predicted right is fixed, and has been put into the potentials.
+        """
         states = np.indices((self.classes,) * self.arity).reshape(self.arity, 1, -1)
         return np.asarray(~((self.members.T[:, :, None] == label) & (states == label)).any(axis=0).reshape(-1))
 
@@ -156,7 +163,7 @@ class Relaxation:
         return np.asarray(vectors[:, :5][:, values[:5] < -_VIOLATED].T)
 
     def potentials_at(self, label: int, risk: float) -> FloatArray:
-        """theta with row j put in: along each axis of class j, state k stands for (1 - t) e_j + t e_k."""
+        """theta where class j is right in the share 1 - t: predicting k now means j with 1 - t, and k with t."""
         step = risk * np.eye(self.classes)
         step[:, label] += 1 - risk
         potentials: FloatArray = self.potentials.copy()
@@ -169,7 +176,7 @@ class Relaxation:
     def bound(
         self, potentials: FloatArray, duals: FloatArray, cuts: FloatArray, multipliers: FloatArray, label: int
     ) -> float:
-        """1 minus the right-hand side above, lowered by a bound of its rounding error."""
+        """The lower bound of R_P by the last formula of the class, for any dual values, less its own rounding error."""
         size, clusters = self.classes, len(self.members)
         messages = duals[: clusters * self.arity * size].reshape(clusters, self.arity, size)
         own, left, constant = np.zeros((size, size)), potentials, 0.0
@@ -231,7 +238,7 @@ def _rows(solution: FloatArray, size: int) -> FloatArray:
 
 
 def _potentials(sigma: Sigma, ratios: FloatArray, members: NDArray[np.int64]) -> FloatArray:
-    """theta [C, c, ..., c], the same under any exchange of axes of equal classes."""
+    """theta_C(x) [C, c, ..., c]: the probability of the classes C in any order, where predicting x is right."""
     size, arity = sigma.num_classes, sigma.arity
     predictions = np.indices((size,) * arity).reshape(arity, -1).T
     theta = np.zeros((len(members), len(predictions)))

@@ -40,10 +40,35 @@ def partial_risk(sigma: Sigma, ratios: Any, confusion: Any) -> Any:
 
     and 1 - R_P is the trace of the last alpha over the probability of a valid y. Costs M n^2 c^2 for n states a layer.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    ratios
+        Label ratios [c].
+    confusion
+        H [..., c, c], rows of sum 1.
+
+    Returns
+    -------
+    float, array or Tensor
+        R_P, [...].
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> risk = partial_risk(sigma, [0.5, 0.5], [[0.8, 0.2], [0.0, 1.0]])
     >>> round(risk, 12)  # only (0, 0) can go wrong: (1 - 0.8 ** 2) / 4
     0.09
+
+    References
+    ----------
+    Eq. (1) of the paper.
     """
     check_several_classes(sigma)
     checked = check_ratios(ratios, None, sigma.num_classes)
@@ -61,6 +86,25 @@ def risk_matrix(sigma: Sigma, ratios: Any) -> FloatArray:
     w_j and its normalisation constraint mean what its text says. Entry ((i, i'), (j, j')) is the mean over both orders
     of r_i r_j 1{sigma(i, j) != sigma(i', j')}.
 
+    Parameters
+    ----------
+    sigma
+        Of arity 2.
+    ratios
+        Label ratios [c].
+
+    Returns
+    -------
+    FloatArray
+        [c^2, c^2], symmetric.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=2, arity=2)
     >>> risk_matrix(sigma, [0.5, 0.5])[0].tolist()  # 0 seen as 0, together with (i, i') = (0,0), (0,1), (1,0), (1,1)
     [0.0, 0.25, 0.25, 0.0]

@@ -56,6 +56,9 @@ def shortcuts(
     A classifier that reads each class i as tau(i) gets every weak label right: if tau is not the identity, that is a
     reasoning shortcut, and weak labels alone cannot tell it from the truth.
 
+    Maps consistent with a listed support are found as a diagram, a product of one constraint for each label vector;
+    otherwise by branch and bound over partial maps, since what contradicts the classes mapped so far only grows.
+
     Parameters
     ----------
     sigma
@@ -76,9 +79,14 @@ def shortcuts(
     limit
         The most maps to list.
 
-    Maps consistent with a listed support are found as a diagram, a product of one constraint for each label vector;
-    otherwise by branch and bound over partial maps, since what contradicts the classes mapped so far only grows.
+    Returns
+    -------
+    Shortcuts
+        How many maps there are (``count``), the ``maps``, the classes that are ``safe``, and whether the list is
+        ``complete``.
 
+    Examples
+    --------
     >>> half = shortcuts(Sigma.from_function(sum, num_classes=5, arity=2), [(0, 0), (0, 1), (2, 3), (2, 4)])
     >>> half.count, half.safe
     (3, (0, 1))

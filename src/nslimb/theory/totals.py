@@ -18,6 +18,18 @@ def is_m_unambiguous(sigma: Sigma) -> bool:
 
     Walks the c diagonal label vectors through the diagram.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+
+    Returns
+    -------
+    bool
+        Whether it is.
+
+    Examples
+    --------
     >>> is_m_unambiguous(Sigma.from_function(max, num_classes=10, arity=3))
     True
     >>> is_m_unambiguous(Sigma.from_function(lambda y: (y[0] - y[1]) % 3, num_classes=3, arity=2))
@@ -35,8 +47,31 @@ def total_risk_bound(sigma: Sigma, partial_risk: Any) -> Any:
     risks gives a vector. A sigma that is not M-unambiguous is refused: then R_P = 0 need not mean R = 0, and
     ``class_risk_bounds`` says what is left.
 
+    Parameters
+    ----------
+    sigma
+        An M-unambiguous one.
+    partial_risk
+        A number, or a vector.
+
+    Returns
+    -------
+    float or array
+        At most 1.
+
+    Raises
+    ------
+    InvalidInput
+        If sigma is not M-unambiguous.
+
+    Examples
+    --------
     >>> round(total_risk_bound(Sigma.from_function(max, num_classes=10, arity=2), 0.001), 3)
     0.3
+
+    References
+    ----------
+    Proposition 3 of the paper.
     """
     risks = check_risks("partial_risk", partial_risk)
     if not is_m_unambiguous(check_several_classes(sigma)):
@@ -58,9 +93,38 @@ def generalisation_bound(
     loss (the paper's proof); the printed m_P/2d_F log(...) means m_P / d. At most 1, which it is wherever m_P < d.
     Put it in the place of ``partial_risk`` of ``class_risk_bounds`` for bounds from data.
 
+    Parameters
+    ----------
+    sigma
+        The symbolic component.
+    empirical_risk
+        The share of wrong weak labels in the sample.
+    samples
+        m_P.
+    natarajan_dimension
+        d_F, of the classifiers.
+    delta
+        The probability that the bound may fail.
+
+    Returns
+    -------
+    float or array
+        At most 1.
+
+    Raises
+    ------
+    InvalidInput
+        If shapes or values do not fit; the message says what was given and what was expected.
+
+    Examples
+    --------
     >>> sigma = Sigma.from_function(max, num_classes=10, arity=2)
     >>> round(generalisation_bound(sigma, 0.01, samples=1_000_000, natarajan_dimension=10), 3)
     0.068
+
+    References
+    ----------
+    Eq. (5) of section 3 of the paper.
     """
     risks = check_risks("empirical_risk", empirical_risk)
     m = check_count("samples", samples)

@@ -20,7 +20,7 @@ from nslimb.plotting import save
 
 _ABOUT = """\
 Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.csv`, `epochs.csv` and
-`predictions.csv` in [docs/results](results); `make results` writes this page, its figures and the README's opening
+`predictions.csv` in `docs/results`; `make results` writes this page, its figures and the README's opening
 table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50 epochs, the
 linear program 50 more from the SL model), `exact` sums over the whole pre-image (30 epochs). MAX and SUM have the
 paper's samples and network, seeds 1 to 3; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000 samples) are

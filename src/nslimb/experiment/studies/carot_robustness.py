@@ -47,6 +47,8 @@ def carot_robustness(
     A wrong vector is r_hat_j proportional to r_j exp(s z_j), z standard normal, with s from 0.01 to 2, evenly in
     logarithm: from all but right to far off.
 
+    Examples
+    --------
     >>> import torch
     >>> scores = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.2, 0.8]]).log()
     >>> found = carot_robustness(scores, [0, 1, 0, 1], [0.5, 0.5], eta=0.1, tau=10.0, number=3)

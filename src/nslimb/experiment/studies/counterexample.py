@@ -33,6 +33,8 @@ def weak_ratio_curve(sigma: Sigma, points: int = 201) -> Curve:
 
     For the counterexample P(s = 1) = t^4 + 6 t^2 (1 - t)^2 + 4 t (1 - t)^3.
 
+    Examples
+    --------
     >>> from nslimb.sigma import counterexample
     >>> weak_ratio_curve(counterexample(), points=3).ratios[:, 1].round(12).tolist()
     [0.0, 0.6875, 1.0]
@@ -49,6 +51,8 @@ def twins(sigma: Sigma, number: int = 5) -> FloatArray:
     the turn is taken on both sides; the pairs are spread over all values that are taken more than once, as many as
     ``number`` values. Empty where the ratio rises or falls throughout, so that t is identifiable.
 
+    Examples
+    --------
     >>> from nslimb.sigma import counterexample, maximum
     >>> twins(counterexample(), number=1).round(4).tolist(), len(twins(maximum(2, num_classes=2)))
     ([[0.2576, 0.573], [0.2576, 0.8615], [0.573, 0.8615]], 0)

@@ -41,6 +41,8 @@ def order_agreement(bounds: Any, accuracy: Any, *, permutations: int = 10_000, s
     accuracy (NaN or None: they do not occur in the test set) are left out. Ties get mean ranks. The one-sided p-values
     are over random orders of the classes, or over all of them where there are no more than ``permutations``.
 
+    Examples
+    --------
     >>> order_agreement([1.0, 0.4, 0.3, 0.3], [0.5, 0.9, 0.95, 0.97])
     OrderAgreement(spearman=0.9486..., kendall=0.9128..., spearman_p=0.0833..., kendall_p=0.0833..., classes=4)
     """

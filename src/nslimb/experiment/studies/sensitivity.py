@@ -29,7 +29,8 @@ LEARNING_RATES = (0.1, 0.01, 0.001, 0.0001)
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0, 5.0)
 # torch.optim.Adam's own.
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-8
-# Weak labels in number so that a maximum which does not fit exactly is seen to be none.
+# The shares here are exact, as if from endlessly many weak labels. With so large a number of them, even a small misfit
+# of a local maximum is more than chance allows, so that the search for the global one goes on.
 _MANY = 1e9
 
 
@@ -64,6 +65,8 @@ def sensitivity(
     With ``ratios`` [c] above 0 these are the true ones of every run. The weak ratios are exact, Psi_sigma(r), so that
     what remains is the solver's own error. Settings and steps default to the paper's.
 
+    Examples
+    --------
     >>> found = sensitivity(Sigma.from_function(max, 3, 2), [0.5, 0.3, 0.2], starts=2, steps=200)
     >>> found.mean.shape, bool(found.mean[0, 2] < 1e-3), found.newton < 1e-6
     ((4, 5), True, True)

@@ -54,6 +54,27 @@ def make_method(
     A method is given those of the other arguments that it asks for: ``estimated_ratios`` are Algorithm 1's, which a
     method estimates itself from the training samples where they are missing; ``gold_ratios`` and ``gold_labels`` serve
     oracles (``ilp-gold``, ``supervised``) alone.
+
+    Parameters
+    ----------
+    name
+        Such as ``sl``, ``recipe`` or ``ilp-alg1``.
+    sigma
+        The symbolic component.
+    estimated_ratios, gold_ratios, gold_labels
+        What some methods need, see above.
+    **settings
+        Fields of the method's ``Settings``.
+
+    Returns
+    -------
+    Method
+        For ``train``.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such method or setting; the message lists those that there are.
     """
     made = method_class(name)
     known = [field.name for field in fields(made.Settings)]

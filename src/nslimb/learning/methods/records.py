@@ -26,6 +26,8 @@ class Records:
     predicts with debiased logits, which is the method; ``"train"`` and ``"predict"`` do so in one place alone, and
     ``"none"`` nowhere, which is plain SL.
 
+    Examples
+    --------
     >>> head = nn.Linear(1, 2, bias=False)
     >>> _ = head.weight.data.copy_(torch.tensor([[0.0], [1.0]]))
     >>> records = Records()
