@@ -9,7 +9,7 @@ CORES ?= 2
 QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results test lint format docs dist bench peers lock audit clean
+.PHONY: help run look cell bundle restore predictions results test soak lint format docs dist bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -64,6 +64,9 @@ results: $(READY)  ## write docs/results.md, its figures and the README's openin
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"
 	@$(PY) -m pytest --numprocesses $(CORES) --dist loadgroup
+
+soak: $(READY)  ## kill schedulers, jobs and tracking of a small grid twenty times at random (minutes)
+	@PYTHONPATH=tests $(PY) tests/soak.py --kills 20 --seed 1
 
 lint: $(READY)  ## ruff, ruff format, mypy --strict, snakefmt and snakemake --lint
 	@echo "==> ruff"

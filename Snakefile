@@ -55,12 +55,19 @@ rule all:
 onstart:
     claim_results(CONFIG)
     hold_results(CONFIG)
+    sweep_results(CONFIG)
     redate_results(CONFIG)
+    start_watching(CONFIG, Path(LOGS), 1 if GPU else workflow.cores)
+
+
+onsuccess:
+    stop_watching()
 
 
 onerror:
     from nslimb.experiment.publish import write_all
 
+    stop_watching()
     write_all(CONFIG)  # what failed is shown as missing
     print(
         f"nslimb: jobs failed, see their logs; {RESULTS}/tables show the gaps. The next run takes up what is left."

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
 from measure import Claim, report, seconds
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import nslimb
 from nslimb import Sigma
@@ -35,6 +37,31 @@ def make_step(sigma: Sigma) -> Callable[[], object]:
         nslimb.semantic_loss(logits.log_softmax(-1), weak, sigma).mean().backward()
 
     return run
+
+
+class Operations(TorchDispatchMode):
+    """Counts what torch dispatches: all of it, and without views and allocations, about one launch each on a GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dispatched = self.launched = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        alias = function._schema.returns[0].alias_info if function._schema.returns else None
+        is_view = alias is not None and not alias.is_write
+        self.dispatched += 1
+        self.launched += not (is_view or "empty" in function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+def operations(name: str, sigma: Sigma, limit: int) -> Claim:
+    """How many operations a step of the loss takes, forward and backward."""
+    run = make_step(sigma)
+    run()
+    with Operations() as counted:
+        run()
+    detail = f"{counted.dispatched} with views and allocations"
+    return Claim(f"{name}: torch operations of a loss step", counted.launched, limit, detail)
 
 
 def network_step(arity: int) -> Callable[[], object]:
@@ -97,6 +124,10 @@ def main() -> None:
         against_network("MNIST-Add, N = 15", nslimb.sigma.addition(15), 0.1),
         growth("MNIST-Add", nslimb.sigma.addition, 1.1, (12, 25, 50, 100), "N"),
         per_digit(),
+        operations("MAX-3", nslimb.sigma.maximum(3), 50),
+        operations("SUM-7", nslimb.sigma.total(7), 125),
+        operations("HWF-7", nslimb.sigma.formula(7), 270),
+        operations("MNIST-Add, N = 1", nslimb.sigma.addition(1), 45),
     ]
     ours, theirs = seconds(make_step(nslimb.sigma.maximum(5)), enumeration_step(nslimb.sigma.maximum(5)))
     detail = f"{ours * 1e3:.2f} ms / {theirs * 1e3:.0f} ms ({theirs / ours:.0f} times faster)"

@@ -73,8 +73,16 @@ def in_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
     return {name: 1e3 * sorted(times)[REPEATS // 10] for name, times in taken.items()}
 
 
-def tell(task: str, system: str, measure: str, value: float | None, remark: str = "", package: str = "") -> None:
-    """One row of the result."""
+def tell(
+    task: str,
+    system: str,
+    measure: str,
+    value: float | None,
+    remark: str = "",
+    package: str = "",
+    ratio: float | None = None,
+) -> None:
+    """One row of the result; ``ratio`` is how many times ours it took."""
     found = version(package) if package else ""
-    row = {"task": task, "system": system, "version": found, "measure": measure, "value": value, "remark": remark}
-    print(json.dumps(row), flush=True)
+    row = {"task": task, "system": system, "version": found, "measure": measure, "value": value}
+    print(json.dumps({**row, "times ours": ratio, "remark": remark}), flush=True)

@@ -34,12 +34,12 @@ def train_ours(data: Data) -> tuple[nn.Module, float]:
 
 
 def train_ablkit(data: Data) -> tuple[nn.Module, float]:
-    """Abduction by the highest confidence; a segment is a batch of 64 sums, learned in one step of 128 images."""
+    """Abduction of the most confident labels; a segment is a batch of 64 sums, learned in one step of 128 images."""
     from ablkit.bridge import SimpleBridge
     from ablkit.learning import ABLModel, BasicNN
-    from ablkit.reasoning import GroundKB, Reasoner
+    from ablkit.reasoning import KBBase, Reasoner
 
-    class Addition(GroundKB):
+    class Addition(KBBase):
         def logic_forward(self, labels: list[int]) -> int:
             return sum(labels)
 
@@ -48,7 +48,7 @@ def train_ablkit(data: Data) -> tuple[nn.Module, float]:
     made = network()
     optimizer = torch.optim.Adam(made.parameters(), lr=1e-3)
     base = BasicNN(made, nn.CrossEntropyLoss(), optimizer, batch_size=2 * BATCH, num_epochs=1, stop_loss=None)
-    knowledge = Addition(pseudo_label_list=list(range(10)), GKB_len_list=[2])
+    knowledge = Addition(pseudo_label_list=list(range(10)))
     bridge = SimpleBridge(ABLModel(base), Reasoner(knowledge, dist_func="confidence"), metric_list=[])
     images = [[data.images[i] for i in pair] for pair in data.train.tolist()]
     began = time.process_time()

@@ -1,7 +1,8 @@
 """Checks of tensors that users hand in, shared by every function that takes scores or weak labels.
 
 Values (NaN, indices out of range) are read on the CPU only: on an accelerator reading them would stop
-the device on every training step, and there NaN travels on into the loss, where the loop stops.
+the device on every training step, and there NaN travels on into the loss, where the loop stops. Code that
+``torch.compile`` has compiled does not read them either.
 """
 
 from __future__ import annotations
@@ -24,16 +25,21 @@ def check_log_scores(log_scores: Any, arity: int, num_classes: int) -> Tensor:
     if log_scores.dim() != 3 or log_scores.shape[1:] != (arity, num_classes):
         raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
     # The maximum of what holds a NaN is NaN.
-    if log_scores.device.type == "cpu" and log_scores.numel() and not float(log_scores.detach().max()) < float("inf"):
+    if _is_readable(log_scores) and not float(log_scores.detach().max()) < float("inf"):
         bad = (~(log_scores.detach() < float("inf"))).nonzero()[0].tolist()
         raise InvalidInput("log_scores", "numbers below +inf", f"{log_scores[tuple(bad)].item()} at index {bad}")
     scores: Tensor = log_scores
     return scores
 
 
+def _is_readable(values: Tensor) -> bool:
+    """Whether there are values, and reading them stops nothing: neither a device nor ``torch.compile``."""
+    return values.device.type == "cpu" and values.numel() > 0 and not torch.compiler.is_compiling()
+
+
 def check_normalised(log_scores: Tensor, tolerance: float = 1e-2) -> None:
     """Refuse log-scores [..., c] whose probabilities do not sum to 1, such as raw logits (read on the CPU only)."""
-    if log_scores.device.type != "cpu" or log_scores.numel() == 0:
+    if not _is_readable(log_scores):
         return
     off = log_scores.detach().logsumexp(-1)
     if not bool((off.abs() <= tolerance).all()):
@@ -79,7 +85,7 @@ def as_integers(argument: str, values: Any, expected: str) -> Tensor:
 
 def check_range(argument: str, indices: Tensor, size: int, expected: str, least: int = 0) -> None:
     """Refuse indices outside least .. size - 1 (read on the CPU only)."""
-    if indices.device.type == "cpu" and indices.numel():
+    if _is_readable(indices):
         low, high = (int(bound) for bound in torch.aminmax(indices))
         if low < least or high >= size:
             raise InvalidInput(argument, expected, f"{low if low < least else high}")

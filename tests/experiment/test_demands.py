@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,32 @@ def test_a_request_is_the_sum_of_its_parts_with_room(
     assert 60 * asked.runtime >= 4 * (network + program)  # a core may be slower than the one that was measured
     assert 60 * asked.runtime <= 4 * (network + program) + 6 * 60  # the start, and a minute of rounding
     assert asked.mem_mb >= 1.5 * COSTS["lenet"].peak_mb
+
+
+def test_looking_at_the_test_set_less_often_is_cheaper() -> None:
+    always, seldom = (config_of("quick", look_every=every) for every in (1, 4))
+    first, second = (training_seconds(config, "max", "3", "sl", gpu=False)[0] for config in (always, seldom))
+    assert first - second == pytest.approx(32 * 10_000 * (1 - 1 / 4) * LENET[1] / 1000)
+
+
+def test_costs_are_found_again_from_the_seconds_of_runs() -> None:
+    """Seconds that were made from known costs give these costs back."""
+    sys.path.insert(0, str(CONFIGS.parent / "benchmarks"))
+    try:
+        from costs import KEYS, by_method, by_network, measured, planned
+    finally:
+        sys.path.pop(0)
+    plan = planned(config_of("cpu_paper"))
+    beside = plan["kind"].map({"sl": 0.0, "records": 0.05}).fillna(0.3)
+    seconds = (plan["labels"] * (0.12 + beside) + plan["looked_at"] * 0.03) / 1000
+    published = plan[KEYS].assign(adjustment="none", seconds=seconds)
+    frame = measured(published, plan)
+    assert len(frame) == len(plan)
+    networks = by_network(frame).set_index("network")
+    assert networks.loc["lenet", ["training", "evaluation"]].to_list() == pytest.approx([0.12, 0.03])
+    found = by_method(frame[frame["network"] == "lenet"], networks.reset_index())
+    assert found.loc["records", "median"] == pytest.approx(0.05)
+    assert found.loc["ilp-emp", "largest"] == pytest.approx(0.3)
 
 
 def test_a_gpu_shortens_the_network_and_not_the_program() -> None:

@@ -229,3 +229,23 @@ def test_results_do_not_depend_on_memory_layout() -> None:
     scores = torch.randn(10, 3, 5).log_softmax(1).permute(2, 1, 0)
     assert not scores.is_contiguous()
     torch.testing.assert_close(sigma.log_prob(scores), sigma.log_prob(scores.contiguous()), rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of how it traces
+@pytest.mark.parametrize("name", ["listed", "sequences"])
+def test_a_loss_compiles_into_one_graph(name: str) -> None:
+    sigma = nslimb.sigma.maximum(2, num_classes=3) if name == "listed" else nslimb.sigma.addition(1)
+    weak = sigma.apply(torch.randint(3, (5, 2), generator=torch.Generator().manual_seed(0)))
+    logits = torch.randn(5, 2, sigma.num_classes, dtype=torch.float64)
+
+    def loss(values: torch.Tensor) -> torch.Tensor:
+        return nslimb.semantic_loss(values.log_softmax(-1), weak, sigma).sum()
+
+    loss(logits)  # tables are made before, outside of the graph
+    compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
+    ours, theirs = (logits.clone().requires_grad_() for _ in range(2))
+    found, expected = compiled(ours), loss(theirs)
+    torch.testing.assert_close(found, expected)
+    found.backward()
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)

@@ -18,8 +18,10 @@ from nslimb.experiment.folder import (
     claim_results,
     hold_results,
     redate_results,
+    sweep_results,
 )
 from nslimb.experiment.needs import check_images, what_can_run
+from nslimb.experiment.progress import start_watching, stop_watching
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
 from nslimb.experiment.titles import run_title

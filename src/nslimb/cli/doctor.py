@@ -19,14 +19,10 @@ def command(
 ) -> None:
     """Show versions, the device, threads, image sources, and whether the tracking store or server answers."""
     with told_plainly():
-        from rich.console import Console
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table(title="nslimb doctor", title_justify="left", show_header=False)
-        for name, value in [*_versions(), *_machine(), *_workflow(), *_sources(folder), _tracking(results)]:
-            table.add_row(name, escape(value))
-        Console(highlight=False).print(table)
+        found = [*_versions(), *_machine(), *_workflow(), *_sources(folder), _tracking(results)]
+    wide = max(len(name) for name, _ in found)
+    for name, value in found:  # plain lines, to be pasted into a question
+        typer.echo(f"{name:{wide}}  {value}")
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ COSTS = {
     "resnet18": Cost(95.0, 30.0, 2460),
 }
 _UNKNOWN = COSTS["resnet-narrow"]  # a network of the user's own
-_TEST_IMAGES = 10_000  # at most, each epoch
+_TEST_IMAGES = 10_000  # at most, whenever the test set is looked at
 _TRAINING_IMAGES = 60_000  # at most, where every image is used once
 _GPU_SPEEDUP = 30  # of the network, against one core: assumed, not measured
 _GPU_MB = 2500  # the CUDA libraries, in the host's memory: assumed, not measured
@@ -57,7 +57,8 @@ def training_seconds(config: Config, benchmark: str, arity: str, method: str, gp
     cost = COSTS.get(block.network, _UNKNOWN)
     epochs = training.epochs + config.method_settings(benchmark, variant).get("pre_epochs", 0)
     labels = _TRAINING_IMAGES if block.samples == ONCE else block.samples * int(arity)
-    in_network = labels * cost.training + _evaluated(config, arity) * cost.evaluation
+    looked_at = _TEST_IMAGES / training.look_every + config.validation * int(arity)
+    in_network = labels * cost.training + looked_at * cost.evaluation
     in_program = labels * made.milliseconds_per_label
     return epochs * in_network / (_GPU_SPEEDUP if gpu else 1) / 1000, epochs * in_program / 1000
 

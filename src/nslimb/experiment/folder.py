@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from typing import IO, Any
 
@@ -12,6 +13,8 @@ from nslimb.experiment.config import Config
 from nslimb.files import read_json, take_lock, write_text
 
 _MARKER = "grid.json"
+_ASIDE = re.compile(r"^\..+\.[a-z0-9_]{8}(\.\w+)?$")  # as `files.written_aside` names them
+_STALE = 10  # seconds; a job that outlived its scheduler may still be writing
 _HELD: list[IO[str]] = []  # locks, dropped by the kernel with the process
 
 
@@ -55,6 +58,14 @@ def hold_results(config: Config) -> None:
         remedy = "wait for it to end, or give another folder with --config results=FOLDER"
         raise DataError(f"{config.results}: another run of the workflow is at work there; {remedy}")
     _HELD.append(lock)
+
+
+def sweep_results(config: Config) -> None:
+    """Remove what killed jobs left half written: files aside, which nobody has written to for a while."""
+    before = time.time() - _STALE
+    for path in config.results.rglob(".*"):
+        if _ASIDE.match(path.name) and path.is_file() and path.stat().st_mtime < before:
+            path.unlink(missing_ok=True)
 
 
 def redate_results(config: Config) -> None:

@@ -181,9 +181,7 @@ class _LogSum(torch.autograd.Function):
         roots: Tensor | None,
         last: Tensor | None,
     ) -> Tensor:
-        batch, arity, classes = log_scores.shape
-        scores = log_scores.new_empty((arity, classes, batch))
-        torch.mul(log_scores.permute(1, 2, 0), _LOG2_E, out=scores)
+        scores = _batch_last(log_scores) * _LOG2_E
         lowest = torch.finfo(scores.dtype).min
         alpha = None if roots is None else _start(scores, layers, roots)
         saved = []

@@ -1,0 +1,102 @@
+"""What the published runs took, beside what `nslimb.experiment.demands` foretells, and the costs that fit them best.
+
+python benchmarks/costs.py writes docs/costs.csv from docs/results/runs.csv and prints the costs by network and method:
+those are to stand in `COSTS` and in the methods' `milliseconds_per_label`, and docs/scale.csv follows from them
+(python benchmarks/scale.py).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import nnls
+
+from nslimb.experiment.cells import block_of, runs, variant_of
+from nslimb.experiment.config import Config, read_file
+from nslimb.experiment.demands import training_seconds
+from nslimb.files import write_text
+from nslimb.learning.methods import method_class
+
+ROOT = Path(__file__).resolve().parents[1]
+GRIDS = ("cpu_paper", "cpu_exact")
+KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
+TEST_IMAGES = 10_000
+
+
+def planned(config: Config) -> pd.DataFrame:
+    """Every run of a grid: labels and images that it trains on and evaluates, and what is foretold for it."""
+    rows = []
+    for cell, method in runs(config):
+        block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
+        training = config.training_of(cell.benchmark, variant)
+        epochs = training.epochs + config.method_settings(cell.benchmark, variant).get("pre_epochs", 0)
+        network, program = training_seconds(config, cell.benchmark, cell.M, method, gpu=False)
+        sigma = block.problem(cell.benchmark).sigma
+        rows.append(
+            {
+                **dict(zip(KEYS, (config.protocol, sigma, cell.M, cell.rho, cell.seed, method), strict=True)),
+                "network": block.network,
+                "kind": variant.method,
+                "labels": epochs * block.samples * int(cell.M),
+                "looked_at": epochs * (TEST_IMAGES / training.look_every + config.validation * int(cell.M)),
+                "foretold": network + program,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def measured(published: pd.DataFrame, plan: pd.DataFrame) -> pd.DataFrame:
+    """The planned runs that have been published, with the seconds that each took."""
+    taken = published[published["adjustment"] == "none"][[*KEYS, "seconds"]]
+    return plan.merge(taken, on=KEYS)
+
+
+def quietest(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of runs that differ in seed and long tail alone the shortest: other work on the machine only adds to them."""
+    least = frame.groupby(["protocol", "benchmark", "M", "method"], sort=False)["seconds"].idxmin()
+    return frame.loc[least]
+
+
+def by_network(frame: pd.DataFrame) -> pd.DataFrame:
+    """Milliseconds a label trained and an image evaluated that fit the runs of SL best, both at least 0."""
+    rows = []
+    for network, part in frame[frame["kind"] == "sl"].groupby("network", sort=False):
+        cost, _ = nnls(part[["labels", "looked_at"]].to_numpy(float), 1000 * part["seconds"].to_numpy(float))
+        rows.append({"network": network, "training": cost[0], "evaluation": cost[1], "runs": len(part)})
+    return pd.DataFrame(rows, columns=["network", "training", "evaluation", "runs"])
+
+
+def by_method(frame: pd.DataFrame, networks: pd.DataFrame) -> pd.DataFrame:
+    """Milliseconds a label that a method takes beside its network, median and largest over its runs."""
+    joined = frame.merge(networks[["network", "training", "evaluation"]], on="network")
+    rest = 1000 * joined["seconds"] - joined["labels"] * joined["training"] - joined["looked_at"] * joined["evaluation"]
+    beside = (rest / joined["labels"]).clip(lower=0).groupby(joined["kind"], sort=False)
+    known = pd.DataFrame({"median": beside.median(), "largest": beside.max(), "runs": beside.size()})
+    return known.assign(assumed=[method_class(str(name)).milliseconds_per_label for name in known.index])
+
+
+def main() -> None:
+    path = ROOT / "docs" / "results" / "runs.csv"
+    if not path.exists():
+        raise SystemExit(f"{path}: there is none yet; publish the runs of the CPU grids first")
+    plan = pd.concat([planned(read_file(ROOT / "config" / f"{name}.yaml")) for name in GRIDS])
+    frame = measured(pd.read_csv(path, dtype=dict.fromkeys(KEYS, str)), plan)
+    grouped = frame.groupby(["protocol", "benchmark", "M", "method"], sort=False)
+    table = grouped.agg(
+        runs=("seconds", "size"), seconds=("seconds", "mean"), foretold=("foretold", "mean")
+    ).reset_index()
+    table["overstated"] = table["foretold"] / table["shortest"]
+    write_text(ROOT / "docs" / "costs.csv", table.to_csv(index=False, float_format="%.2f"))
+    quiet = quietest(frame)
+    networks = by_network(quiet)
+    print(networks.round(3).to_string(index=False))
+    print(by_method(quiet, networks).round(3).to_string())
+    hours, foretold = (frame[key].sum() / 3600 for key in ("seconds", "foretold"))
+    told = np.nan if hours == 0 else foretold / hours
+    print(f"{len(frame)} runs took {hours:.2f} core hours; foretold are {foretold:.2f}, {told:.1f} times that")
+
+
+if __name__ == "__main__":
+    main()
