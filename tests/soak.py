@@ -152,9 +152,7 @@ def main() -> None:
         killed = soak(folder, root, given.kills, given.seed)
         check(folder, root, tables(root / "results"))
     told = ", ".join(f"{number} x {victim}" for victim, number in killed.items())
-    print(
-        f"{given.kills} kills ({told}) in {time.monotonic() - began:.0f} s: same tables, all tracked, no broken file"
-    )
+    print(f"{given.kills} kills ({told}) in {time.monotonic() - began:.0f} s: same tables, all tracked, no broken file")
 
 
 if __name__ == "__main__":
