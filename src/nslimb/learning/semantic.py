@@ -8,9 +8,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_log_scores, check_normalised
+from nslimb.checks import check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.sets import refuse_sets
 
 Form = Literal["nll", "bce"]
 Engine = Literal["native", "scallop"]
@@ -37,7 +38,8 @@ def semantic_loss(
     vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. ``noise`` e is the share
     of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only). The
     binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer, and
-    the same ones for every sample, so that they refuse a family.
+    the same ones for every sample, so that they refuse a family. They also refuse weak labels that are sets (bool
+    [B, S]: any of these) or log-weights (float [B, S]).
 
     The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
     a wait (on the CPU).
@@ -85,14 +87,16 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
-    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    if not sigma.is_family:  # positions that a member lacks may have any scores
-        check_normalised(log_scores)
+    if form == "bce" or engine != "native" or noise:
+        refuse_sets(weak, len(sigma.weak_labels), "the binary cross-entropy, Scallop and a noise rate")
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
+        if not sigma.is_family:  # positions that a member lacks may have any scores
+            check_normalised(log_scores)
         return with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
     num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
+    check_normalised(log_scores)
     indices = sigma.check_weak(weak, len(log_probs), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
