@@ -15,6 +15,7 @@ METHOD_NAMES = (
     "ilp-alg1",
     "sot-emp",
     "sot-alg1",
+    "transport",
 )
 NETWORK_NAMES = ("auto", "lenet", "lenet45", "symbolnet", "resnet18", "resnet-narrow")
 SOURCE_NAMES = ("mnist5k", "mnist", "cifar10", "hwf", "hwf-embedded")
