@@ -102,8 +102,11 @@ def test_a_grid_is_snakemake_on_the_packages_workflow(tmp_path: Path, monkeypatc
     mine.write_text("name: mine\n")
     done = run("grid", mine, "--cores", 4, "-n", "--config", "results=here")
     assert done.exit_code == 3  # Snakemake's own
-    beginning = [sys.executable, "-m", "snakemake", "--snakefile", str(places.ROOT / "Snakefile"), "--configfile"]
-    assert calls == [[*beginning, str(mine), "--cores", "4", "-n", "--config", "results=here"]]
+    run("grid", mine, "-n", "a_target")
+    beginning = [sys.executable, "-m", "snakemake", "--snakefile", str(places.ROOT / "Snakefile")]
+    given = ["--configfile", str(mine)]  # last: Snakemake takes all that follows for configurations
+    assert calls[0] == [*beginning, "--cores", "4", "-n", "--config", "results=here", *given]
+    assert calls[1] == [*beginning, "-n", "a_target", *given]
     assert grid.find_configuration("quick") == places.CONFIGURATIONS / "quick.yaml"
     with pytest.raises(
         InvalidInput, match=r"CONFIG: expected a configuration file, or one of .*quick.*, got 'nothing'"
