@@ -35,6 +35,10 @@ def test_without_the_symbols_the_rest_of_the_papers_grid_is_planned_or_nothing(t
     assert not (tmp_path / "results").exists()  # a dry run writes nothing
 
 
+def test_make_hides_no_errors() -> None:
+    assert "--quiet all" not in (ROOT / "Makefile").read_text()
+
+
 def test_placeholders_in_a_profile_are_found_before_any_job(tmp_path: Path) -> None:
     done = snakemake("-n", "--workflow-profile", "profiles/slurm", "--config", f"results={tmp_path}", check=False)
     assert done.returncode != 0

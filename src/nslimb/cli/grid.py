@@ -36,10 +36,8 @@ def command(
         file = find_configuration(config)
         _check_installed()
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(places.ROOT / "Snakefile")]
-    # Last of the options: Snakemake takes all that follows --configfile for configurations, targets too.
-    end = context.args.index("--") if "--" in context.args else len(context.args)
-    arguments = [*context.args[:end], "--configfile", str(file), *context.args[end:]]
-    done = subprocess.run([*command, *arguments], check=False)
+    # Last: Snakemake takes all that follows --configfile for configurations, targets too.
+    done = subprocess.run([*command, *context.args, "--configfile", str(file)], check=False)
     raise typer.Exit(done.returncode)
 
 
