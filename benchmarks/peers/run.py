@@ -73,7 +73,9 @@ def draw(frame: pd.DataFrame, path: Path) -> None:
     """Milliseconds of the loss of a batch by task, a bar for each system."""
     losses = frame[(frame["measure"] == LOSS) & frame["value"].notna()]
     wide = losses.pivot(index="task", columns="system", values="value")
-    wide = wide.loc[[task for task in LOSSES if task in wide.index]]
+    systems = ["nslimb", *(name for name in wide if name != "nslimb")]
+    wide = wide.loc[[task for task in LOSSES if task in wide.index], systems]
+    wide.index = [task.replace("MNIST-Add, ", "MNIST-Add\n") for task in wide.index]
     axis = wide.plot.bar(logy=True, figsize=(8, 3.4), width=0.8, rot=0, color=["#0072b2", "#e69f00", "#999999"])
     axis.set(xlabel="", ylabel="ms (log scale)", title="Exact loss of a batch of 64, forward and backward, one core")
     axis.legend(title=None, frameon=False)
