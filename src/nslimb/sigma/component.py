@@ -53,7 +53,7 @@ class Sigma:
     """A known function of M hidden labels, compiled into a reduced layered decision diagram.
 
     Build one with ``nslimb.sigma``'s constructors, ``from_function``, ``from_steps`` or, where the weak
-    labels are sequences, ``from_transducer``. Weak labels are passed around as indices into :attr:`weak_labels`
+    labels are sequences, ``from_transducer``. Weak labels are passed around as indices into ``weak_labels``
     (``encode`` turns values into indices, ``decode`` turns them back). ``log_scores`` are logarithms of the
     classifier's softmax scores, [B, M, c]; the passes take any scores, also such as do not sum to 1, and sum and
     multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
