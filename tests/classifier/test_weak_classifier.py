@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import nn
 
 import nslimb
 from nslimb import Sigma, WeakClassifier
+from nslimb.data.samples import Samples
 from nslimb.data.splitting import hold_out
 from nslimb.errors import BrokenFile, DataError, InvalidInput
 from nslimb.learning.stopping import best_likelihood
@@ -405,3 +407,23 @@ def test_rows_that_all_hang_together_are_not_thrown_away() -> None:
     tuples = np.random.default_rng(5).integers(5, size=(40, 3))
     with pytest.raises(InvalidInput, match="tuples: expected samples that share few images, or validation samples"):
         hold_out(tuples, 0.1, seed=1)
+
+
+def test_samples_bring_their_own_weak_labels_and_validation() -> None:
+    own = Samples(
+        DATA.tuples[:90], np.array(DATA.weak[:90]), DATA.tuples[90:], np.array(DATA.weak[90:]), np.empty(0, int)
+    )
+    found = WeakClassifier(NAMED, epochs=1).fit(DATA.images, own)
+    same = WeakClassifier(NAMED, epochs=1).fit(
+        DATA.images, DATA.tuples[:90], DATA.weak[:90], validation=(DATA.tuples[90:], DATA.weak[90:])
+    )
+    assert found.history_[0].loss == same.history_[0].loss
+    assert found.model_.figures == same.model_.figures
+    with pytest.raises(InvalidInput, match="weak, validation: expected none beside Samples"):
+        found.fit(DATA.images, own, DATA.weak)
+    with pytest.raises(InvalidInput, match="weak: expected the weak label of each tuple, got none"):
+        found.fit(DATA.images, DATA.tuples)
+    with pytest.raises(InvalidInput, match="samples: expected at least one validation sample"):
+        found.fit(DATA.images, replace(own, validation=own.validation[:0], validation_weak=own.validation_weak[:0]))
+    with pytest.raises(InvalidInput, match="validation: expected at least one sample"):
+        found.fit(DATA.images, DATA.tuples, DATA.weak, validation=(DATA.tuples[:0], []))

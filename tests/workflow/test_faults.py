@@ -307,6 +307,13 @@ def test_training_again_gives_the_same_weights(run: Run, finished: Run) -> None:
     assert all(np.array_equal(first[key], again[key]) for key in first)
 
 
+def test_a_stale_model_is_no_obstacle_for_the_job(run: Run) -> None:
+    """A user's own call of the loop is refused there; the workflow knows what it wants anew."""
+    before = run.model.read_bytes()
+    train(run.config, run.folder, seed=2)
+    assert run.model.read_bytes() != before
+
+
 def test_gold_labels_of_every_kind_change_no_weights(run: Run, finished: Run) -> None:
     """The job reads gold labels for the history alone; whatever they are, the weights are the same."""
     gold, rng = load_gold(run.gold), np.random.default_rng(1)

@@ -33,6 +33,7 @@ try:
         read_yaml(path)  # what YAML would silently pass over
     CONFIG = read_config(config, files[-1].resolve().parent if files else None)
     check_results(CONFIG)
+    WHOLE = CONFIG  # what has run elsewhere may be published here
     CONFIG, LEFT_OUT = what_can_run(CONFIG)
     if workflow.is_main_process:  # not in every job
         check_profiles(sys.argv)

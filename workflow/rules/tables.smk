@@ -134,7 +134,7 @@ rule publish:
     conda:
         "../../environment.yml"
     params:
-        config=settings(),
+        config=WHOLE.model_dump(mode="json"),
         folder=str(places.ROOT / "docs" / "results"),
     script:
         "../scripts/publish.py"

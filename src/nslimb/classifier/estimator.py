@@ -18,21 +18,17 @@ from nslimb.adjustment.selection import select
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.classifier.fitting import Wish, fit_model
-from nslimb.classifier.inputs import as_images, as_labels, as_weak
+from nslimb.classifier.inputs import as_images, as_labels, as_samples, as_weak
 from nslimb.classifier.model import Model
 from nslimb.classifier.networks import plan_network
 from nslimb.classifier.stored import load_model, save_classifier
 from nslimb.classifier.tracking import check_mlflow, log_fit
 from nslimb.data.batches import Images, on_device
-from nslimb.data.samples import Samples
-from nslimb.data.splitting import hold_out
 from nslimb.errors import InvalidInput
 from nslimb.learning.history import Epoch
 from nslimb.learning.inputs import check_tuples
 from nslimb.learning.settings import Settings
 from nslimb.sigma.component import Sigma
-
-_HELD_OUT = 0.1
 
 
 class WeakClassifier:
@@ -166,7 +162,7 @@ class WeakClassifier:
         if experiment is not None:
             check_mlflow()
         pixels = as_images(images, self.settings.normalisation, self.size)
-        samples = tuples if isinstance(tuples, Samples) else self._samples(pixels, tuples, weak, validation)
+        samples = as_samples(pixels, tuples, weak, validation, self.sigma, self.settings.seed)
         shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
         plan = plan_network(self.network, shape)
         method = "recipe" if self.method == "auto" else self.method
@@ -257,22 +253,6 @@ class WeakClassifier:
     def _pixels(self, images: Any) -> Images:
         model = self._fitted()
         return as_images(images, model.normalisation, self.size, model.image_shape)
-
-    def _samples(self, images: Images, tuples: Any, weak: Any, validation: Any) -> Samples:
-        rows = check_tuples("tuples", tuples, self.sigma.arity, len(images))
-        values = as_weak(weak, self.sigma, len(rows))
-        if validation is None:
-            train, held = hold_out(rows, _HELD_OUT, self.settings.seed)
-            others, known = rows[held], values[held]
-            rows, values = rows[train], values[train]
-        else:
-            if not isinstance(validation, (tuple, list)) or len(validation) != 2:
-                raise InvalidInput("validation", "a pair of tuples and weak labels", type(validation).__name__)
-            others = check_tuples("validation tuples", validation[0], self.sigma.arity, len(images))
-            known = as_weak(validation[1], self.sigma, len(others), "validation weak labels")
-            if len(others) == 0:
-                raise InvalidInput("validation", "at least one sample", "none")
-        return Samples(rows, values, others, known, test=np.empty(0, dtype=np.int64))
 
     def _adjusted(self, scores: Tensor, adjustment: str) -> Tensor:
         model = self._fitted()

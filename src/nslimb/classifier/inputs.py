@@ -13,9 +13,14 @@ from torch import Tensor
 from nslimb.arrays import IntArray
 from nslimb.data.batches import Images, channels_last
 from nslimb.data.pixels import check_unit_range
-from nslimb.data.weak_csv import read_files
+from nslimb.data.samples import Samples
+from nslimb.data.splitting import hold_out
+from nslimb.data.weak_csv import HELD_OUT, read_files
 from nslimb.errors import InvalidInput
+from nslimb.learning.inputs import check_tuples
 from nslimb.sigma.component import Sigma
+
+_NO_TEST: IntArray = np.empty(0, dtype=np.int64)
 
 
 def as_images(
@@ -64,6 +69,29 @@ def as_weak(weak: Any, sigma: Sigma, number: int, argument: str = "weak") -> Int
     if len(found) != number:
         raise InvalidInput(argument, f"a weak label for each of the {number} tuples", len(found))
     return found
+
+
+def as_samples(images: Images, tuples: Any, weak: Any, validation: Any, sigma: Sigma, seed: int) -> Samples:
+    """Weak samples, with those for validation that are given as a pair, or a tenth that is set aside."""
+    if isinstance(tuples, Samples):
+        if weak is not None or validation is not None:
+            raise InvalidInput("weak, validation", "none beside Samples, which have their own", "one of them")
+        if len(tuples.validation) == 0:
+            raise InvalidInput("samples", "at least one validation sample", "none")
+        return tuples
+    if weak is None:
+        raise InvalidInput("weak", "the weak label of each tuple", "none")
+    rows = check_tuples("tuples", tuples, sigma.arity, len(images))
+    values = as_weak(weak, sigma, len(rows))
+    if validation is None:
+        train, held = hold_out(rows, HELD_OUT, seed)
+        return Samples(rows[train], values[train], rows[held], values[held], _NO_TEST)
+    if not isinstance(validation, (tuple, list)) or len(validation) != 2:
+        raise InvalidInput("validation", "a pair of tuples and weak labels", type(validation).__name__)
+    others = check_tuples("validation tuples", validation[0], sigma.arity, len(images))
+    if len(others) == 0:
+        raise InvalidInput("validation", "at least one sample", "none")
+    return Samples(rows, values, others, as_weak(validation[1], sigma, len(others), "validation weak labels"), _NO_TEST)
 
 
 def as_labels(labels: Any, classes: Sequence[Any], number: int) -> IntArray:

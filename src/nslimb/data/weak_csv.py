@@ -21,7 +21,7 @@ from nslimb.sigma.transducer import Transducer
 
 OPTIONAL = True  # no job of the workflow reads CSV files
 
-_HELD_OUT = 0.1
+HELD_OUT = 0.1
 _MOST = 50  # problems to list
 
 
@@ -55,7 +55,7 @@ def read_weak_csv(
     pixels = read_files([folder / name for name in names], size, wrong, first)
     train, train_weak = parts[0]
     if validation is None:
-        kept, held = hold_out(train, _HELD_OUT, seed)
+        kept, held = hold_out(train, HELD_OUT, seed)
         samples = Samples(train[kept], train_weak[kept], train[held], train_weak[held], _no_test())
     else:
         samples = Samples(train, train_weak, *parts[1], _no_test())

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_log_scores, check_normalised
+from nslimb.checks import check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -85,14 +85,14 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
-    check_log_scores(log_scores, sigma.arity, sigma.num_classes)
-    if not sigma.is_family:  # positions that a member lacks may have any scores
-        check_normalised(log_scores)
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
+        if not sigma.is_family:  # positions that a member lacks may have any scores
+            check_normalised(log_scores)
         return with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
     num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)
+    check_normalised(log_scores)
     indices = sigma.check_weak(weak, len(log_probs), log_probs.device).unsqueeze(1)
     observed = -log_probs.gather(1, indices).squeeze(1)
     if form == "nll":
