@@ -96,7 +96,7 @@ def test_large_sigmas_leave_out_what_is_slow_and_say_so() -> None:
     found = nslimb.diagnose(nslimb.sigma.maximum(200))
     assert found.bounds is None
     assert found.identifiability is None
-    assert len(found.notes) == 2
+    assert len(found.notes) == 3
     assert found.probabilities.sum() == pytest.approx(1)
     json.dumps(nslimb.diagnose(nslimb.sigma.maximum(5000)).as_dict())  # integers of 5,000 digits
 
@@ -190,3 +190,45 @@ def test_a_single_class_has_nothing_to_be_read_as(arity: int) -> None:
     assert found.confusions.groups == ((0,),)
     assert found.confusions.ceiling == 1
     assert not any("reading" in sentence for sentence in found.summary)
+
+
+HALF = [(0, 0), (0, 1), (1, 0), (2, 3), (3, 2), (2, 4), (4, 2)]
+EVEN_ODD = [(0, 6), (2, 8), (4, 6), (4, 8), (1, 5), (3, 7), (1, 9), (3, 9)]
+
+
+def test_ways_to_read_the_classes_of_a_support() -> None:
+    found = nslimb.diagnose(nslimb.sigma.total(2), support=HALF)
+    told = [sentence for sentence in found.summary if "ways" in sentence]
+    assert told[0].startswith("6 ways to read the classes explain every sample; only classes 0 and 1 are safe")
+    assert any("only the true one keeps the ratios" in sentence for sentence in found.summary)
+    assert found.probabilities.sum() == pytest.approx(1)
+    assert found.probabilities[5] == found.probabilities[6] == pytest.approx(2 / 7)
+    assert found.bounds is None
+    assert found.identifiability is None
+    assert found.confusions is None
+    assert any("not independent" in note for note in found.notes)
+    assert found.ratios.tolist() == pytest.approx([4 / 14, 2 / 14, 4 / 14, 2 / 14, 2 / 14, 0, 0, 0, 0, 0])
+    assert found.proven[[0, 2, 4]].tolist() == pytest.approx([3 / 7, 4 / 7, 2 / 7])
+    assert found.alone[0] == pytest.approx(1 / 7)
+    assert found.as_dict()["shortcuts"]["count"] == 6
+    both_ways = EVEN_ODD + [(b, a) for a, b in EVEN_ODD]
+    odd = nslimb.diagnose(nslimb.sigma.total(2), support=both_ways).summary
+    assert any("36 ways to read the classes explain every sample; no class is safe" in told for told in odd)
+    assert any("2 of them keep the ratios" in told for told in odd)
+
+
+def test_ways_to_read_the_classes_of_many_samples() -> None:
+    assert any("11 ways to read the classes" in told for told in nslimb.diagnose(nslimb.sigma.maximum(5)).summary)
+    assert any("in any other way than the true one" in told for told in nslimb.diagnose(nslimb.sigma.total(2)).summary)
+    xor = nslimb.Sigma.from_function(lambda y: sum(y) % 2, num_classes=2, arity=4)
+    assert any("all of them keep the ratios" in told for told in nslimb.diagnose(xor).summary)
+    large = nslimb.diagnose(nslimb.sigma.total(9))
+    assert large.shortcuts is None
+    assert any("were not counted" in note for note in large.notes)
+
+
+def test_ratios_that_contradict_the_support_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="classes that occur in the support"):
+        nslimb.diagnose(nslimb.sigma.total(2), [0.1] * 10, support=HALF)
+    with pytest.raises(InvalidInput, match="support: expected label vectors of 2 integers"):
+        nslimb.diagnose(nslimb.sigma.total(2), support=[(0, 10)])

@@ -8,3 +8,4 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+WeakArray = IntArray | BoolArray | FloatArray  # weak labels [m] or [m, L], or sets or log-weights [m, S]

@@ -7,7 +7,7 @@ SymbolNet, the last layer of a ResNet.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -174,6 +174,21 @@ NETWORKS: Registry[Callable[[int], nn.Module]] = Registry(
 )
 
 
+def build_spaced(
+    names: Mapping[str, str],
+    sizes: Mapping[str, int],
+    own: Tensor,
+    seed: int,
+    *purpose: str | int,
+    base: Path | None = None,
+) -> Spaced:
+    """A fresh network for each space, by name; ``sizes`` are the numbers of labels, ``own`` [M, c] whose they are."""
+    if set(names) != set(sizes):
+        raise InvalidInput("network", f"a network for each of the spaces {', '.join(sizes)}", ", ".join(names))
+    parts = [build(names[space], size, seed, *purpose, space, base=base) for space, size in sizes.items()]
+    return Spaced(parts, list(sizes.values()), own)
+
+
 def build(
     name: str,
     num_classes: int,
@@ -196,3 +211,60 @@ def build(
     if not isinstance(made, nn.Module):
         raise InvalidInput("network", "a factory of a torch module", f"{name}, which made a {type(made).__name__}")
     return Classifier(made, nn.Identity())
+
+
+class SideBySide(nn.Module):
+    """The features of several networks for the same images, flat and one after another: [n, sum of d]."""
+
+    def __init__(self, parts: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+        self.shapes: list[torch.Size] = []  # of an image's features, as each head takes them
+
+    def forward(self, images: Tensor) -> Tensor:
+        found = [part(images) for part in self.parts]
+        self.shapes = [features.shape[1:] for features in found]
+        return torch.cat([features.flatten(1) for features in found], dim=1)
+
+
+class Heads(Offset):
+    """The heads of several networks: logits of all spaces, one after another."""
+
+    def __init__(self, features: SideBySide, heads: Sequence[nn.Module], sizes: Sequence[int]) -> None:
+        super().__init__(sum(sizes))
+        self.heads = nn.ModuleList(heads)
+        self.sizes = tuple(sizes)
+        self._features = (features,)  # in a tuple: its weights are not this module's
+
+    def forward(self, features: Tensor) -> Tensor:
+        shapes = self._features[0].shapes
+        parts = features.split([shape.numel() for shape in shapes], dim=-1)
+        logits = []
+        for head, part, shape, size in zip(self.heads, parts, shapes, self.sizes, strict=True):
+            found = head(part.reshape(-1, *shape))
+            if found.shape[1:] != (size,):
+                given = f"one with {list(found.shape[1:])}"
+                raise InvalidInput("network", f"a network with {size} logits for its space", given)
+            logits.append(found)
+        return super().forward(torch.cat(logits, dim=1)).reshape(*features.shape[:-1], -1)
+
+
+class Spaced(Classifier):
+    """A network for each space of labels. Each sees every image; at a position only its space's own logits count."""
+
+    own: Tensor  # bool [M, c]: the labels of each position's space
+    space_of: Tensor  # [c]: the space of each label
+
+    def __init__(self, parts: Sequence[Classifier], sizes: Sequence[int], own: Tensor) -> None:
+        features = SideBySide([part.features for part in parts])
+        super().__init__(features, Heads(features, [part.head for part in parts], sizes))
+        self.register_buffer("own", own, persistent=False)
+        self.register_buffer("space_of", torch.repeat_interleave(torch.tensor(list(sizes))), persistent=False)
+
+    def at_positions(self, logits: Tensor) -> Tensor:
+        """Logits [..., M, c], -inf for labels of other spaces than the position's."""
+        return logits.masked_fill(~self.own, float("-inf"))
+
+    def among_their_kind(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """Scores [n, c] of single images whose kind is known to be that of ``labels`` [n]; -inf for other spaces."""
+        return scores.masked_fill(self.space_of != self.space_of[labels].unsqueeze(1), float("-inf"))

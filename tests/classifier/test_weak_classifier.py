@@ -427,3 +427,19 @@ def test_samples_bring_their_own_weak_labels_and_validation() -> None:
         found.fit(DATA.images, replace(own, validation=own.validation[:0], validation_weak=own.validation_weak[:0]))
     with pytest.raises(InvalidInput, match="validation: expected at least one sample"):
         found.fit(DATA.images, DATA.tuples, DATA.weak, validation=(DATA.tuples[:0], []))
+
+
+def test_sets_of_weak_labels_and_known_ratios(tmp_path: Path) -> None:
+    """Python sets where it is not sure which weak label it is, and a method that is told the ratios."""
+    rng = np.random.default_rng(1)
+    weak = [{s, int(rng.integers(3))} if rng.random() < 0.3 else s for s in DATA.weak]
+    ratios = np.bincount(DATA.labels) / len(DATA.labels)
+    classifier = WeakClassifier(SIGMA, method="transport", ratios=ratios, epochs=6, batch_size=16)
+    classifier.fit(DATA.images, DATA.tuples, weak)
+    assert (classifier.predict(DATA.images) == DATA.labels).mean() > 0.9
+    assert classifier.untold_ == []
+    loaded = WeakClassifier.load(classifier.save(tmp_path / "model"))
+    assert (loaded.predict(DATA.images) == classifier.predict(DATA.images)).all()
+    assert loaded.weak_score(DATA.images, DATA.tuples, weak) > 0.9
+    with pytest.raises(InvalidInput, match="ratios: expected the ratios of the classes"):
+        WeakClassifier(SIGMA, method="transport", epochs=1).fit(DATA.images, DATA.tuples, DATA.weak)

@@ -157,3 +157,23 @@ def test_a_function_that_exits_is_told(tmp_path: Path, monkeypatch: pytest.Monke
     result = RUNNER.invoke(app, ["diagnose", "leaves.py:gone", "-M", "2", "--classes", "3"])
     assert result.exit_code == 2
     assert "SystemExit: 3" in result.output
+
+
+def test_a_support_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "half.csv"
+    arguments = ["diagnose", "sum", "--arity", "2", "--support", str(path)]
+    path.write_text("first,second\n0,0\n0,1\n2,3\n2,4\n")
+    shown = " ".join(RUNNER.invoke(app, arguments).output.split())
+    assert "6 ways to read the classes explain every sample" in shown
+    path.write_text("first,probability,second\n0,0.75,0\n0,0.25,1\n")
+    weak = json.loads(RUNNER.invoke(app, [*arguments, "--json"]).output)["weak_labels"]
+    assert [entry["probability"] for entry in weak[:3]] == [0.75, 0.25, 0]
+    for text, message in (
+        ("a\n1\n", "2 columns of labels"),
+        ("a,b\n1,x\n", "row 1 is no label vector"),
+        ("", "nothing"),
+    ):
+        path.write_text(text)
+        result = RUNNER.invoke(app, arguments)
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.split())

@@ -92,6 +92,15 @@ def test_weak_labels_as_text() -> None:
     assert encode_texts(["(0, 2)", "(0,2)", "0, 2"], pairs, Path("x")).tolist() == [2, 2, 2]
     numbers = nslimb.sigma.maximum(2)
     assert encode_texts(["3", "3.0", " 7"], numbers, Path("x")).tolist() == [3, 3, 7]
+    assert [np.flatnonzero(row).tolist() for row in encode_texts(["3|4", "7 | 3.0", "5"], numbers, Path("x"))] == [
+        [3, 4],
+        [3, 7],
+        [5],
+    ]
+    bars = nslimb.Sigma.from_function(lambda y: ["a", "b", "a|b"][y[0]], num_classes=3, arity=1)  # its own text wins
+    assert encode_texts(["a|b", "b"], bars, Path("x")).tolist() == bars.encode(["a|b", "b"]).tolist()
+    with pytest.raises(InvalidInput, match=r"x, row 2: .* several with \| between"):
+        encode_texts(["3|4", "3|"], numbers, Path("x"))
     truth = nslimb.Sigma.from_function(lambda y: sum(y) > 2, 3, 2)
     assert encode_texts(["True", "false", "1", "0"], truth, Path("x")).tolist() == [1, 0, 1, 0]
     mixed = nslimb.Sigma.from_function(lambda y: "1" if y[0] else y[1], 2, 2)  # 0, 1 and "1"

@@ -109,7 +109,7 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
         ),
         (
             changed("benchmarks", "max", "m", value=[3]),
-            r"benchmarks.max.m: unknown key; the keys here are M, classes, methods",
+            r"benchmarks.max.m: unknown key; the keys here are M, ambiguity, classes, methods",
         ),
         (
             changed("benchmarks", "min", value=values()["benchmarks"]["max"]),

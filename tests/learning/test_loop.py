@@ -54,7 +54,7 @@ def draw(sigma: Sigma = SIGMA, number: int = 120) -> tuple[Samples, Gold]:
 
 def run(folder: Path, name: str = "sl", epochs: int = 3, **options: Any) -> Trained:
     samples, gold = draw()
-    known = {"gold_ratios": gold.ratios, "gold_labels": gold.train}
+    known = {"gold_ratios": gold.ratios, "gold_labels": gold.train, "given_ratios": np.full(4, 0.25)}
     method = make_method(name, SIGMA, estimated_ratios=np.full(4, 0.25), **known, **SHORT.get(name, {}), **options)
     settings = Settings(epochs=epochs, batch_size=16)
     return train(SOURCE.images, samples, SIGMA, method, settings, folder, test=Probe(samples.test, gold.test))

@@ -77,7 +77,7 @@ def test_a_few_points_bound_all_risks(sigma: Sigma, seed: int) -> None:
     certificate = ClassCertificate(Relaxation(sigma, ratios), label, pairs)
     if rng.random() < 0.5:
         certificate.evaluate(float(rng.random()), target=1.0 if sigma.arity == 2 else -1.0)
-    found = LocalSolver(sigma, ratios).solve(rng.random(5) ** 2)
+    found = LocalSolver.of(sigma, ratios).solve(rng.random(5) ** 2)
     matrices = [random_confusion(rng, sigma.num_classes) for _ in range(20)] + list(found.confusion[:, label])
     for matrix in matrices:
         bound, _ = certificate.bound(listed_partial_risk(sigma, ratios, matrix) + 1e-9)
@@ -300,7 +300,7 @@ def test_cobyla_agrees_on_two_classes() -> None:
 def test_jumps_of_pairs_are_what_the_rows_give() -> None:
     """The closed form for pairs against evaluating each jump."""
     rng = np.random.default_rng(0)
-    solver = LocalSolver(nslimb.sigma.total(2, num_classes=3), random_ratios(rng, 3))
+    solver = LocalSolver.of(nslimb.sigma.total(2, num_classes=3), random_ratios(rng, 3))
     candidates, risks = solver.pool.take(np.arange(len(solver.pool.rows))), rng.random(len(solver.pool.rows))
     jumps = solver.agreement.after_jumps(candidates, risks)
     for n, b, m in np.ndindex(jumps.shape):

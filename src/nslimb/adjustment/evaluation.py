@@ -76,7 +76,7 @@ def evaluate_adjustments(
     for name in ("none", *_RESERVED):
         if name in tried or name in dict(metrics):
             raise InvalidInput("adjustments, metrics", "names other than those of the result itself", repr(name))
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     labels = _labels("test_labels", test_labels, check_instance_scores(test_scores))
     check_log_scores(validation_scores, sigma.arity, sigma.num_classes)
     weak = sigma.check_weak(validation_weak, len(validation_scores), validation_scores.device)

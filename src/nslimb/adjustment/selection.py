@@ -114,11 +114,13 @@ def select(
     >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting
     {'tau': 1.0}
     """
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     if len(log_scores) == 0:
         raise InvalidInput("log_scores", "at least one sample", "none")
     truth = sigma.check_weak(weak, len(log_scores), log_scores.device)
+    if sigma.used(truth) is not None:
+        raise InvalidInput("sigma", "members of one length, as all positions are adjusted together", repr(sigma))
     check_rule(rule, criterion, "batch", batch)
     chosen = as_adjustment(adjustment)
     if rule == "paper":

@@ -51,6 +51,8 @@ class WeakClassifier:
         Stop so many epochs after the one with the highest weak likelihood on the validation samples, and take that one.
     restarts
         Train so many times more from other weights, and take what has the highest weak likelihood there.
+    ratios
+        Of the classes, [c], where you know them and the method is ``transport``, which trains towards them.
     size
         Stretch pictures that are given by their file names to size x size.
 
@@ -96,12 +98,15 @@ class WeakClassifier:
         normalisation: str = "auto",
         patience: int | None = None,
         restarts: int = 0,
+        ratios: Any = None,
         size: int | None = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
         self.sigma = Sigma.check(sigma)
         self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
+        if ratios is not None:
+            self.method_settings["given_ratios"] = ratios
         self.restarts = check_count("restarts", restarts, least=0)
         self.size = size if size is None else check_count("size", size)
         self.settings = Settings(
@@ -141,7 +146,7 @@ class WeakClassifier:
             Dataset of such images, each alone or first in a tuple, which is read batch by batch; or a list of picture
             files.
         tuples
-            Which images make up each sample: integers [n, M]. Or :class:`nslimb.data.Samples`, as
+            Which images make up each sample: integers [n, M]. Or ``nslimb.data.Samples``, as
             ``Samples.from_csv`` reads them, without ``weak`` and ``validation``.
         weak
             The weak label of each sample, by value.

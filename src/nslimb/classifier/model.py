@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nslimb.arrays import FloatArray, IntArray
+from nslimb.arrays import FloatArray, WeakArray
 from nslimb.data.batches import Images, on_device
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.learning.loop import predict
@@ -35,7 +35,7 @@ class Model:
     ratios: FloatArray | None  # [c], or [M, c] where positions differ; None where they cannot be estimated
     groups: tuple[tuple[int, ...], ...]  # classes that the weak labels did not tell apart, the largest first
     validation_scores: Tensor  # [v, M, c], for choosing an adjustment
-    validation_weak: IntArray
+    validation_weak: WeakArray
     figures: dict[str, float] = field(default_factory=dict)  # weak accuracy and likelihood on the validation samples
 
     def log_scores(self, images: Images, indices: Any = None) -> Tensor:
@@ -49,9 +49,9 @@ class Model:
         return predict(self.network, self.method, pixels, wanted, self.normalisation).cpu()
 
 
-def untold(sigma: Sigma, ratios: FloatArray | None, weak: IntArray) -> tuple[tuple[int, ...], ...]:
+def untold(sigma: Sigma, ratios: FloatArray | None, weak: WeakArray) -> tuple[tuple[int, ...], ...]:
     """Groups of classes that the weak labels of the training samples do not tell apart; none where that is unknown."""
-    if ratios is None or not sigma.lists_weak_labels:
+    if ratios is None or not sigma.lists_weak_labels or weak.dtype.kind != "i":  # what sets tell is not known
         return ()
     try:
         found = confusions(sigma, ratios, weak=torch.from_numpy(weak))

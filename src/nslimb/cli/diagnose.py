@@ -27,6 +27,12 @@ def command(
     ratios: Annotated[
         Path | None, typer.Option(help="Ratios of the hidden labels in a .csv or .json file (uniform if not given).")
     ] = None,
+    support: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with the label vectors that occur, where not all do (column probability: how often)."
+        ),
+    ] = None,
     risk: Annotated[
         list[float] | None, typer.Option(help="A partial risk for the bounds; may be repeated (0.01, 0.05, 0.1).")
     ] = None,
@@ -49,10 +55,12 @@ def command(
         check_plot(plot)
         built = build_sigma(sigma, arity, classes, left_to_right)
         from nslimb.cli.formats.ratios import read_ratios
+        from nslimb.cli.formats.support import read_support_file
         from nslimb.diagnosis import diagnose
 
         given = None if ratios is None else read_ratios(ratios)
-        found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), thorough=thorough)
+        listed = None if support is None else read_support_file(support, built)
+        found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), support=listed, thorough=thorough)
         if plot is not None:
             found.plot(plot)
     if as_json:

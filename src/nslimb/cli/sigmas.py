@@ -24,7 +24,7 @@ SigmaArgument = Annotated[
         metavar="SIGMA",
         autocompletion=complete_sigma,
         help=f"A built-in sigma ({', '.join(BUILT_IN)}), or your own function of a tuple of labels, as module:function "
-        "or path/to/file.py:function (then with --arity and --classes).",
+        "or path/to/file.py:function (then with --arity and --classes), or a logic program rules.lp, or rule.cnf.",
     ),
 ]
 ArityOption = Annotated[

@@ -37,6 +37,10 @@ def command(
     method: Annotated[
         str, typer.Option(help="A training method by name; auto is the recipe.", autocompletion=complete_method)
     ] = "auto",
+    ratios: Annotated[
+        Path | None,
+        typer.Option(help="Ratios of the classes that you know, in a .csv or .json file, for --method transport."),
+    ] = None,
     network: Annotated[
         str,
         typer.Option(
@@ -67,6 +71,7 @@ def command(
     """
     with told_plainly():
         from nslimb import WeakClassifier
+        from nslimb.cli.formats.ratios import read_ratios
         from nslimb.data import Samples
         from nslimb.learning.history import write_history
 
@@ -80,6 +85,7 @@ def command(
             epochs=epochs,
             patience=patience,
             restarts=restarts,
+            ratios=None if ratios is None else read_ratios(ratios),
             seed=seed,
             size=size,
             device=device,

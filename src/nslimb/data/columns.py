@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nslimb.arrays import BoolArray, IntArray
 from nslimb.errors import DataError, InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -68,29 +68,48 @@ def read_rows(path: Path, columns: Sequence[str]) -> tuple[list[list[str]], list
     return rows, wrong
 
 
-def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> NDArray[np.int64]:
+def encode_texts(texts: Sequence[str], sigma: Sigma, path: Path) -> IntArray | BoolArray:
     """Indices of weak labels written as text: ``str`` or ``repr`` of the label, or a Python literal equal to it.
 
     So 3 is written as 3 or 3.0, the string even as even or 'even', the pair (1, 2) as (1, 2) or (1,2), and True as
-    True, true or 1. The first text that is none of them is an error that names its row.
+    True, true or 1. A text that is no weak label may be several of them with | between: the set 3|4. Where there are
+    such, all rows are sets, bool [n, S]. The first text that is none of these is an error that names its row.
     """
     codes = find_texts(texts, sigma)
     if None in codes:
         row = codes.index(None)
-        raise InvalidInput(f"{path}, row {row + 1}", f"a weak label of sigma ({shown(sigma)})", repr(texts[row]))
-    return np.array(codes, dtype=np.int64)
+        several = ", or several with | between" if "|" in texts[row] else ""
+        expected = f"a weak label of sigma ({shown(sigma)}){several}"
+        raise InvalidInput(f"{path}, row {row + 1}", expected, repr(texts[row]))
+    return as_array([parts for parts in codes if parts is not None], sigma)
 
 
-def find_texts(texts: Sequence[str], sigma: Sigma) -> list[int | None]:
-    """The index of each weak label that is written as text; None for what is none."""
+def find_texts(texts: Sequence[str], sigma: Sigma) -> list[tuple[int, ...] | None]:
+    """The index of each weak label that is written as text, several for a set; None for what is none."""
     known = _names(sigma.weak_labels)
     index = {label: i for i, label in enumerate(sigma.weak_labels)}
-    found: dict[str, int | None] = {}
+
+    def single(text: str) -> int | None:
+        named = known.get(text, known.get(text.strip()))
+        return _literal(text.strip(), index) if named is None else named
+
+    found: dict[str, tuple[int, ...] | None] = {}
     for text in dict.fromkeys(texts):
-        stripped = text.strip()
-        named = known.get(text, known.get(stripped))
-        found[text] = _literal(stripped, index) if named is None else named
+        whole = single(text)
+        parts = [whole] if whole is not None or "|" not in text else list(map(single, text.split("|")))
+        known_parts = tuple(part for part in parts if part is not None)
+        found[text] = known_parts if len(known_parts) == len(parts) else None
     return [found[text] for text in texts]
+
+
+def as_array(codes: Sequence[tuple[int, ...]], sigma: Sigma) -> IntArray | BoolArray:
+    """Weak labels that were found: int64 [n], or bool [n, S] where some are sets."""
+    if all(len(parts) == 1 for parts in codes):
+        return np.array([parts[0] for parts in codes], dtype=np.int64)
+    sets = np.zeros((len(codes), len(sigma.weak_labels)), dtype=np.bool_)
+    for row, parts in enumerate(codes):
+        sets[row, list(parts)] = True
+    return sets
 
 
 def shown(sigma: Sigma) -> str:

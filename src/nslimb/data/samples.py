@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nslimb.arrays import FloatArray, IntArray
+from nslimb.arrays import BoolArray, FloatArray, IntArray, WeakArray
 from nslimb.checks import check_count
 from nslimb.data.classes import check_classes
+from nslimb.data.drawing import Drawn, candidate_sets, draw, labels_of
 from nslimb.data.source import Images, ImageSource
 from nslimb.data.tails import thin
 from nslimb.errors import BrokenFile, DataError, InvalidInput
@@ -22,6 +23,7 @@ from nslimb.files import written_aside
 from nslimb.seeds import numpy_generator
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
+from nslimb.sigma.support import Support, read_support
 
 VALIDATION_FROM = ("held-out", "split")
 
@@ -36,10 +38,10 @@ def _none() -> IntArray:
 class Samples:
     """What a learner may see: indices into the source's images, and weak labels."""
 
-    train: IntArray  # [m, M]
-    train_weak: IntArray  # [m], or sequences [m, L]
+    train: IntArray  # [m, M], -1 at positions that a sample does not have (families)
+    train_weak: WeakArray  # [m], sequences [m, L], or sets or log-weights [m, S]
     validation: IntArray  # [v, M], none where every image is used once
-    validation_weak: IntArray  # [v], or [v, L]
+    validation_weak: WeakArray  # [v], or [v, L] or [v, S]
     test: IntArray  # [t], single images
     test_tuples: IntArray = field(default_factory=_none)  # [t', M], drawn from these like the training tuples
 
@@ -70,7 +72,7 @@ class Samples:
             The folder of the pictures; that of the CSV file if not given.
         validation
             Another such file for the validation samples. Without, a tenth of the rows is set aside, so that no picture
-            is in both parts (:func:`nslimb.data.splitting.hold_out`, with ``seed``).
+            is in both parts (``nslimb.data.splitting.hold_out``, with ``seed``).
         size
             Stretch every picture to size x size; without, all must have one size.
 
@@ -121,6 +123,8 @@ def draw_samples(
     validation: int = 256,
     validation_from: str = "held-out",
     noise: float = 0.0,
+    ambiguity: float = 0.0,
+    support: Any = None,
 ) -> tuple[Samples, Gold]:
     """``number`` tuples drawn with replacement from long-tailed training images, and ``validation`` for choosing.
 
@@ -134,7 +138,12 @@ def draw_samples(
     has it, so that ``number - validation`` are left for training.
 
     With ``noise`` e, each weak label, of training and of validation, is with probability e replaced by another one,
-    drawn uniformly.
+    drawn uniformly. With an ``ambiguity`` q weak labels are candidate sets, bool [m, S]: the weak label, and each other
+    one with probability q (partial labels, where sigma is the identity).
+
+    ``support`` lists the label vectors that occur, equally likely, or is a mapping {vector: probability}; only images
+    of the classes in it are taken. Positions are then dependent: what rests on independent labels (Algorithm 1, risk
+    bounds, the identifiable ceiling) does not hold. A family's samples have members drawn uniformly.
 
     Parameters
     ----------
@@ -150,8 +159,10 @@ def draw_samples(
         The long tail: its length (0: none), whether the last class is the head, and the order of the classes.
     validation, validation_from
         How many validation samples, and where they come from.
-    noise
-        The share of wrong weak labels.
+    noise, ambiguity
+        The share of wrong weak labels; the probability of each other weak label to join a candidate set.
+    support
+        The label vectors that occur, where not all do.
 
     Returns
     -------
@@ -163,7 +174,7 @@ def draw_samples(
     InvalidInput
         If shapes or values do not fit; the message says what was given and what was expected.
     """
-    check_classes(source.name, source.class_names, Sigma.check(sigma).class_names)
+    check_classes(source.name, source.class_names, Sigma.check(sigma, families=True).class_names)
     check_count("number", number)
     check_count("seed", seed, least=0)
     check_count("validation", validation)
@@ -171,43 +182,65 @@ def draw_samples(
         raise InvalidInput("validation_from", f"one of {', '.join(VALIDATION_FROM)}", repr(validation_from))
     if not 0 <= noise < 1:
         raise InvalidInput("noise", "a share from 0 to below 1", noise)
+    if not 0 <= ambiguity < 1 or (ambiguity and sigma.is_family):
+        raise InvalidInput("ambiguity", "a probability from 0 to below 1, and 0 for a family", ambiguity)
+    known = None if support is None else _occurring(support, sigma)
     pools = _pools(source, seed, rho, reverse, order)
-    draw = partial(_draw, source.labels, sigma, seed)
+    if known is not None:
+        pools = {part: pool[np.isin(source.labels[pool], known.vectors)] for part, pool in pools.items()}
+    drawn = partial(_draw, source.labels, sigma, seed, known)
     if validation_from == "split":
         if validation >= number:
             raise InvalidInput("validation", f"fewer than the {number} samples it is split off", validation)
-        train, validate = np.split(draw("train", pools["train"], number), [number - validation])
+        both = drawn("train", pools["train"], number)
+        halves = [np.split(part, [number - validation]) for part in both]
+        train, validate = (Drawn(*parts) for parts in zip(*halves, strict=True))
     else:
         pool, held_out = _hold_out(pools["train"], source.labels, numpy_generator(seed, "held out"))
-        train, validate = draw("train", pool, number), draw("validation", held_out, validation)
-    tuples = draw("test", pools["test"], -(-len(pools["test"]) // sigma.arity))
+        train, validate = drawn("train", pool, number), drawn("validation", held_out, validation)
+    tuples = drawn("test", pools["test"], -(-len(pools["test"]) // sigma.arity)).tuples
+    observe = partial(_observe, sigma, noise, ambiguity, seed)
     samples = Samples(
-        train=train,
-        train_weak=_observe(source.labels[train], sigma, noise, numpy_generator(seed, "noise", "train")),
-        validation=validate,
-        validation_weak=_observe(source.labels[validate], sigma, noise, numpy_generator(seed, "noise", "validation")),
+        train=train.tuples,
+        train_weak=observe("train", train.weak),
+        validation=validate.tuples,
+        validation_weak=observe("validation", validate.weak),
         test=pools["test"],
         test_tuples=tuples,
     )
     gold = Gold(
-        train=source.labels[train],
+        train=labels_of(source.labels, train.tuples),
         test=source.labels[pools["test"]],
-        ratios=_pool_ratios(source.labels[pools["train"]], sigma),
-        test_tuples=source.labels[tuples],
+        ratios=_pool_ratios(source.labels[pools["train"]], sigma, known),
+        test_tuples=labels_of(source.labels, tuples),
     )
     return samples, gold
 
 
-def _observe(labels: IntArray, sigma: Sigma, noise: float, rng: np.random.Generator) -> IntArray:
-    """The weak labels of label vectors [m, M], a share ``noise`` of them wrong."""
-    weak: IntArray = sigma.apply(labels)
-    if noise == 0:
-        return weak
-    number = len(sigma.weak_labels)
-    if number == 1:
-        raise InvalidInput("noise", "0 where there is one weak label only", noise)
-    wrong = rng.random(len(weak)) < noise
-    return np.where(wrong, (weak + rng.integers(1, number, size=len(weak))) % number, weak)
+def _occurring(support: Any, sigma: Sigma) -> Support:
+    """The label vectors that occur, all of them with a weak label."""
+    if sigma.is_family:
+        raise InvalidInput("support", "none for a family", "label vectors")
+    known = read_support(support, sigma.arity, sigma.num_classes)
+    invalid = np.flatnonzero(np.asarray(sigma.apply(known.vectors)) == DEAD)
+    if len(invalid):
+        given = f"{tuple(known.vectors[invalid[0]].tolist())}, which has none"
+        raise InvalidInput("support", "label vectors with a weak label", given)
+    return known
+
+
+def _observe(
+    sigma: Sigma, noise: float, ambiguity: float, seed: int, part: str, weak: IntArray
+) -> IntArray | BoolArray:
+    """Weak labels [m] as they are observed: a share ``noise`` of them wrong, and perhaps among others in a set."""
+    number = len(sigma.weak_labels) if noise or ambiguity else 0
+    if noise:
+        if number == 1 or sigma.is_family:
+            raise InvalidInput("noise", "0 for a family, and where there is one weak label only", noise)
+        rng = numpy_generator(seed, "noise", part)
+        wrong = rng.random(len(weak)) < noise
+        weak = np.where(wrong, (weak + rng.integers(1, number, size=len(weak))) % number, weak)
+    return candidate_sets(weak, number, ambiguity, numpy_generator(seed, "sets", part)) if ambiguity else weak
 
 
 def _pools(
@@ -243,27 +276,19 @@ def _hold_out(pool: IntArray, labels: IntArray, rng: np.random.Generator) -> tup
     return pool[~held], pool[held]
 
 
-def _draw(labels: IntArray, sigma: Sigma, seed: int, part: str, pool: IntArray, number: int) -> IntArray:
-    rng = numpy_generator(seed, "samples", part)
-    tuples = np.empty((number, sigma.arity), dtype=np.int64)
-    choices = [pool[accepted[labels[pool]]] for accepted in sigma.accepted]
-    if min(map(len, choices)) == 0:
-        raise DataError("samples: no image of the pool has a label that sigma accepts at some position")
-    wanting = np.arange(number)
-    for _ in range(1000):
-        for position, choice in enumerate(choices):
-            tuples[wanting, position] = rng.choice(choice, size=len(wanting))
-        invalid = (sigma.apply(labels[tuples[wanting]]) == DEAD).reshape(len(wanting), -1).any(axis=1)
-        wanting = wanting[invalid]
-        if len(wanting) == 0:
-            return tuples
-    raise DataError("samples: sigma accepts hardly any of the label vectors that the images give")
+def _draw(
+    labels: IntArray, sigma: Sigma, seed: int, support: Support | None, part: str, pool: IntArray, number: int
+) -> Drawn:
+    return draw(labels, sigma, numpy_generator(seed, "samples", part), pool, number, support)
 
 
-def _pool_ratios(labels: IntArray, sigma: Sigma) -> FloatArray:
-    counts = np.bincount(labels, minlength=sigma.num_classes) * sigma.accepted
-    ratios = counts / counts.sum(axis=1, keepdims=True)
-    return np.asarray(ratios[0] if (ratios == ratios[0]).all() else ratios)
+def _pool_ratios(labels: IntArray, sigma: Sigma, support: Support | None) -> FloatArray:
+    if support is None:
+        counts = np.bincount(labels, minlength=sigma.num_classes) * sigma.accepted
+        ratios = counts / counts.sum(axis=1, keepdims=True)
+    else:
+        ratios = support.ratios(sigma.num_classes)
+    return np.asarray(ratios[0] if np.abs(ratios - ratios[0]).max() < 1e-12 else ratios)
 
 
 def save(arrays: Samples | Gold, path: Path) -> None:

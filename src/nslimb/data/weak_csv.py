@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nslimb.arrays import IntArray
+from nslimb.arrays import IntArray, WeakArray
 from nslimb.checks import check_count
-from nslimb.data.columns import find_texts, read_rows, shown
+from nslimb.data.columns import as_array, find_texts, read_rows, shown
 from nslimb.data.pictures import collect, told_sizes
 from nslimb.data.samples import OwnSamples, Samples
 from nslimb.data.source import Images
@@ -35,7 +35,7 @@ def read_weak_csv(
     size: int | None,
     seed: int,
 ) -> OwnSamples:
-    """See :meth:`Samples.from_csv`."""
+    """See ``Samples.from_csv``."""
     columns = _check_columns(columns, sigma)
     paths = [Path(part) for part in (path, validation) if part is not None]
     folder = paths[0].parent if images is None else Path(images)
@@ -43,7 +43,7 @@ def read_weak_csv(
     tables = [read_rows(part, [*columns, weak]) for part in paths]
     names: dict[str, int] = {}
     first: list[str] = []  # where each picture is named first
-    parts: list[tuple[IntArray, IntArray]] = []
+    parts: list[tuple[IntArray, WeakArray]] = []
     for part, (rows, empty) in zip(paths, tables, strict=True):
         wrong += empty
         codes = _encode([row[-1] for row in rows], sigma, part, wrong)
@@ -91,7 +91,7 @@ def _check_columns(columns: Sequence[str], sigma: Sigma) -> list[str]:
     return list(columns)
 
 
-def _encode(texts: Sequence[str], sigma: Sigma, path: Path, wrong: list[str]) -> IntArray:
+def _encode(texts: Sequence[str], sigma: Sigma, path: Path, wrong: list[str]) -> WeakArray:
     """Weak labels as the passes take them; what is none is added to ``wrong``, an empty cell is there already."""
     if isinstance(sigma, Transducer):
         return _encode_sequences(texts, sigma, path, wrong)
@@ -99,7 +99,7 @@ def _encode(texts: Sequence[str], sigma: Sigma, path: Path, wrong: list[str]) ->
     for number, (text, code) in enumerate(zip(texts, codes, strict=True), start=1):
         if code is None and text:
             wrong.append(f"{path}, row {number}: {text!r} is no weak label of sigma ({shown(sigma)})")
-    return np.array([-1 if code is None else code for code in codes], dtype=np.int64)
+    return as_array([(0,) if code is None else code for code in codes], sigma)
 
 
 def _encode_sequences(texts: Sequence[str], sigma: Transducer, path: Path, wrong: list[str]) -> IntArray:

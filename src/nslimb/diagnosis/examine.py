@@ -10,16 +10,19 @@ import torch
 
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
+from nslimb.diagnosis import dependent
 from nslimb.diagnosis.result import Diagnosis
 from nslimb.diagnosis.words import summarise
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
+from nslimb.sigma.support import Support, known_ratios
 from nslimb.theory.bounds import ClassRiskBounds, class_risk_bounds
 from nslimb.theory.confusions import Confusions, confusions
 from nslimb.theory.identify import Identifiability, identifiability
 from nslimb.theory.inputs import check_positive_ratios, check_risks
 from nslimb.theory.readings import MAX_EDGES
+from nslimb.theory.shortcuts import Shortcuts, shortcuts
 from nslimb.theory.totals import is_m_unambiguous
 
 # A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
@@ -30,6 +33,7 @@ _QUICK_PAIRS = 100_000
 _QUICK_ARITY = 50
 # A second.
 _QUICK_READINGS = 20_000_000
+_QUICK_SHORTCUTS, _FEW_SHORTCUTS = 500_000, 1000
 
 
 def diagnose(
@@ -38,6 +42,7 @@ def diagnose(
     samples: int = 3000,
     partial_risks: Sequence[float] = (0.01, 0.05, 0.1),
     *,
+    support: Any = None,
     thorough: bool = False,
 ) -> Diagnosis:
     """Everything that can be said about sigma for hidden labels with ``ratios`` r [c] (uniform if not given).
@@ -45,8 +50,11 @@ def diagnose(
     Pre-images and probabilities of the weak labels, with the number of each to expect in ``samples``; how often a weak
     label proves a class to be there; M-unambiguity; which classes could be read as others without showing in that many
     samples (``nslimb.confusions``); whether r can be estimated; and the risk bound Phi_j of each class at each of
-    the ``partial_risks``. Readings, bounds and twins are looked at only where that takes a few seconds, and bounds are
-    not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
+    the ``partial_risks``; and every way to read the classes that the samples hardly contradict, one of them at most
+    (``nslimb.shortcuts``). ``support`` lists the label vectors that occur, or is a mapping {vector: probability},
+    where not all do; then the ways to read the classes are those that nothing contradicts, and what rests on
+    independent labels is left out. Readings, bounds and twins are looked at only where that takes a few seconds, and
+    bounds are not certified; ``thorough`` lifts both limits. A sigma whose passes would not fit in memory is refused.
 
     Parameters
     ----------
@@ -58,6 +66,8 @@ def diagnose(
         How many samples there will be.
     partial_risks
         The shares of wrong weak labels to bound class risks at.
+    support
+        The label vectors that occur, where not all do.
     thorough
         Certify bounds and look at everything, however long it takes.
 
@@ -90,12 +100,23 @@ def diagnose(
             "hold in memory; a smaller arity or fewer classes may show the same"
         )
     size = sigma.num_classes
-    checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
+    known = None if support is None else dependent.valid_support(sigma, support)
+    if known is None:
+        checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
+    else:
+        checked = known_ratios(known, size, ratios)
     risks = np.atleast_1d(check_risks("partial_risks", list(partial_risks)))
     count = check_count("samples", samples)
-    probabilities = _probabilities(sigma, checked)
+    pairs = sum(n * n for n in edges)
     sizes = sigma.preimage_sizes()
     notes: list[str] = []
+    if known is None:
+        probabilities = _probabilities(sigma, checked)
+        proven, alone = _proven(sigma, sum(edges)), _alone(sigma, sizes)
+    else:
+        notes.append(dependent.NOTE)
+        probabilities = dependent.probabilities_of(sigma, known)
+        proven, alone = (dependent.shown_by(sigma, known, alone=only) for only in (False, True))
     result = Diagnosis(
         sigma=repr(sigma),
         arity=sigma.arity,
@@ -107,13 +128,15 @@ def diagnose(
         preimage_sizes=sizes,
         probabilities=probabilities,
         expected=count * probabilities,
-        proven=_proven(sigma, sum(edges)) @ probabilities,
-        alone=_alone(sigma, sizes) @ probabilities,
+        proven=proven @ probabilities,
+        alone=alone @ probabilities,
         m_unambiguous=is_m_unambiguous(sigma),
-        confusions=_confusions(sigma, checked, count, thorough, notes),
-        identifiability=_identifiability(sigma, checked, sum(edges), thorough, notes),
+        confusions=None if known else _confusions(sigma, checked, count, thorough, notes),
+        identifiability=None if known else _identifiability(sigma, checked, sum(edges), thorough, notes),
         partial_risks=risks,
-        bounds=_bounds(sigma, checked, risks, sum(n * n for n in edges), thorough, notes),
+        bounds=None if known else _bounds(sigma, checked, risks, pairs, thorough, notes),
+        shortcuts=_shortcuts(sigma, known, checked, count, pairs, thorough, notes),
+        listed_support=known is not None,
         notes=tuple(notes),
         summary=(),
     )
@@ -155,6 +178,28 @@ def _confusions(sigma: Sigma, ratios: FloatArray, samples: int, thorough: bool, 
         return confusions(sigma, ratios, samples, max_edges=MAX_EDGES if thorough else _QUICK_READINGS)
     except TooLarge as error:
         notes.append(f"readings of one class as another were not examined: {error}")
+        return None
+
+
+def _shortcuts(
+    sigma: Sigma,
+    support: Support | None,
+    ratios: FloatArray,
+    samples: int,
+    pairs: int,
+    thorough: bool,
+    notes: list[str],
+) -> Shortcuts | None:
+    try:
+        if support is not None:
+            listed = dict(zip(map(tuple, support.vectors.tolist()), support.probabilities.tolist(), strict=True))
+            return shortcuts(sigma, listed, ratios)
+        if pairs > _QUICK_SHORTCUTS and not thorough:
+            notes.append(f"ways to read the classes were not counted: {pairs:,} pairs of edges take too long")
+            return None
+        return shortcuts(sigma, None, ratios, samples=samples, budget=1, limit=10_000 if thorough else _FEW_SHORTCUTS)
+    except TooLarge as error:
+        notes.append(f"ways to read the classes were not counted: {error}")
         return None
 
 

@@ -12,6 +12,7 @@ from nslimb.diagnosis.words import short
 from nslimb.theory.bounds import ClassRiskBounds
 from nslimb.theory.confusions import Confusions
 from nslimb.theory.identify import Identifiability
+from nslimb.theory.shortcuts import Shortcuts
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,8 @@ class Diagnosis:
     identifiability: Identifiability | None  # None where the search would take too long
     partial_risks: FloatArray  # [K]
     bounds: ClassRiskBounds | None  # shapes [K, c]; None where the search would take too long
+    shortcuts: Shortcuts | None  # None where the search would take too long
+    listed_support: bool  # whether only listed label vectors occur: then what rests on independent labels is None
     notes: tuple[str, ...]  # what was left out, and why
     summary: tuple[str, ...]  # all of it in plain words
 
@@ -90,6 +93,7 @@ class Diagnosis:
             "partial_risks": self.partial_risks.tolist(),
             "risk_bounds": bounds
             and {"upper": bounds.upper.tolist(), "local": bounds.local.tolist(), "status": bounds.status.tolist()},
+            "shortcuts": self._shortcuts_as_dict(),
             "notes": list(self.notes),
             "summary": list(self.summary),
         }
@@ -104,5 +108,20 @@ class Diagnosis:
             "lost": [self.classes[label] for label in found.lost.nonzero()[0]],
             "goes_to": [self.classes[label] for label in found.goes_to],
             "groups": [[self.classes[label] for label in group] for group in found.groups],
+            "ceiling": found.ceiling,
+        }
+
+    def _shortcuts_as_dict(self) -> dict[str, Any] | None:
+        found = self.shortcuts
+        if found is None:
+            return None
+        return {
+            "count": found.count,
+            "complete": found.complete,
+            "safe": [self.classes[label] for label in found.safe],
+            "keep_the_ratios": len(found.preserving),
+            "worst": {
+                self.classes[label]: self.classes[other] for label, other in enumerate(found.worst) if other >= 0
+            },
             "ceiling": found.ceiling,
         }

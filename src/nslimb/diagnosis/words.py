@@ -18,7 +18,15 @@ _SHOWN = 3
 
 def summarise(found: Diagnosis) -> Diagnosis:
     """The same with its ``summary``."""
-    told = (_rarest(found), *_seen(found), _ambiguity(found), *_readings(found), *_identifiable(found), *_risks(found))
+    told = (
+        _rarest(found),
+        *_seen(found),
+        *_ambiguity(found),
+        *_readings(found),
+        *_shortcuts(found),
+        *_identifiable(found),
+        *_risks(found),
+    )
     return replace(found, summary=told)
 
 
@@ -86,17 +94,19 @@ def with_article(name: str) -> str:
 
 
 def _rarest(found: Diagnosis) -> str:
-    rarest = int(np.argmin(found.probabilities))
+    occurring = np.flatnonzero(found.probabilities > 0) if found.listed_support else np.arange(len(found.weak_labels))
+    rarest = int(occurring[np.argmin(found.probabilities[occurring])])
     share = found.probabilities[rarest]
     return (
-        f"of {len(found.weak_labels):,} weak labels the rarest, {found.weak_labels[rarest]}, makes up {percent(share)} "
+        f"of {len(occurring):,} weak labels the rarest, {found.weak_labels[rarest]}, makes up {percent(share)} "
         f"of samples: {number(found.expected[rarest])} of {found.samples:,}"
     )
 
 
 def _seen(found: Diagnosis) -> list[str]:
     """How often the weak label gives a class away, for the classes where that is rarest, and where it never happens."""
-    never = [name for name, share in zip(found.classes, found.proven, strict=True) if share == 0]
+    known = zip(found.classes, found.proven, found.ratios, strict=True)
+    never = [name for name, share, ratio in known if share == 0 and ratio > 0]
     seen = np.flatnonzero(found.proven)
     sentences = []
     for label in seen[np.argsort(found.proven[seen], kind="stable")][:_SHOWN]:
@@ -114,13 +124,15 @@ def _seen(found: Diagnosis) -> list[str]:
     return sentences
 
 
-def _ambiguity(found: Diagnosis) -> str:
+def _ambiguity(found: Diagnosis) -> list[str]:
+    if found.listed_support:  # samples of one class only need not be among those that occur
+        return []
     if found.m_unambiguous:
-        return "sigma is M-unambiguous: a classifier whose weak labels are all right is right on every class"
-    return (
+        return ["sigma is M-unambiguous: a classifier whose weak labels are all right is right on every class"]
+    return [
         "sigma is not M-unambiguous: samples of one class only do not tell all classes apart, so that right weak "
         "labels need not mean right classes"
-    )
+    ]
 
 
 def _readings(found: Diagnosis) -> list[str]:
@@ -152,6 +164,38 @@ def _readings(found: Diagnosis) -> list[str]:
         f"{gone} {verb} lost that way: without luck at most {percent(known.ceiling)} of hidden labels can be told right"
     )
     return sentences
+
+
+def _shortcuts(found: Diagnosis) -> list[str]:
+    """How many ways there are to read the classes, which classes they agree on, and whether ratios tell them apart."""
+    known = found.shortcuts
+    if known is None or len(found.classes) == 1:
+        return []
+    what = (
+        "explain every sample" if found.listed_support else f"explain all but at most one of {found.samples:,} samples"
+    )
+    if known.count == 1:
+        return [f"reading the classes in any other way than the true one would not {what}"]
+    ways = f"{known.count:,} ways" if known.complete else f"more than {known.count - 1:,} ways"
+    safe = names([found.classes[label] for label in known.safe]) if known.safe else ""
+    trust = f"only {safe} {'is' if len(known.safe) == 1 else 'are'} safe" if safe else "no class is safe"
+    changed = [
+        f"{found.classes[label]} as {found.classes[other]}"
+        for label, other in enumerate(known.worst.tolist())
+        if other not in (-1, label)
+    ]
+    shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+    sentences = [f"{ways} to read the classes {what}; {trust} (at worst: {shown})"]
+    kept = len(known.preserving)
+    if not known.complete:
+        return sentences
+    if kept == 1:
+        told = "only the true one keeps the ratios of the classes: where you know these, train with them (transport)"
+    elif kept < known.count:
+        told = f"{kept} of them keep the ratios of the classes: training with known ratios (transport) leaves these"
+    else:
+        told = "all of them keep the ratios of the classes: knowing these does not help"
+    return [*sentences, told]
 
 
 def _identifiable(found: Diagnosis) -> list[str]:

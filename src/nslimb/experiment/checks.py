@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from nslimb.checks import check_ratios
 from nslimb.data.once import ONCE
 from nslimb.errors import InvalidInput, NslimbError
 from nslimb.experiment.benchmarks import BENCHMARKS
@@ -27,9 +28,12 @@ def check_config(config: Config) -> None:
     for name, block in config.benchmarks.items():
         _at(f"benchmarks.{name}", _check_sigma, config, name, block)
         _at(f"benchmarks.{name}.source", _check_source, config, block)
-        _at(f"benchmarks.{name}.network", NETWORKS.get, block.network, config.base)
+        for network in [block.network] if isinstance(block.network, str) else block.network.values():
+            _at(f"benchmarks.{name}.network", NETWORKS.get, network, config.base)
+        _at(f"benchmarks.{name}.network", _check_spaces, config, name, block)
         for variant in block.methods:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
+        _at(f"benchmarks.{name}", _check_ratios, config, name, block)
         if block.samples == ONCE:
             _at(f"benchmarks.{name}", _check_once, config, block)
     _check_lists(config)
@@ -92,6 +96,34 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
     if block.noise:
         raise InvalidInput("noise", "0 with samples: once", block.noise)
+
+
+def _check_spaces(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
+    """A network for each space of sigma, where there are several networks."""
+    if isinstance(block.network, str):
+        return
+    for arity in block.M:
+        known = [space.name for space in block.problem(benchmark).build(int(arity), config.base).spaces]
+        if sorted(block.network) != sorted(known):
+            expected = f"one network, or one for each of the spaces {', '.join(known)}"
+            raise InvalidInput("network", expected, ", ".join(block.network))
+
+
+def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
+    """Known ratios must fit sigma and what occurs, and be there for methods that ask for them."""
+    from nslimb.experiment.recipes import given_ratios
+
+    asking = [
+        variant.name for variant in block.methods if config.method_settings(benchmark, variant).get("ratios") == "given"
+    ]
+    if not asking and block.ratios is None:
+        return
+    for arity in block.M:
+        found = given_ratios(config, benchmark, arity)
+        if found is None:
+            expected = f"the ratios of the classes that you know, as {asking[0]} trains with them"
+            raise InvalidInput("ratios", expected, "none, and all label vectors may occur")
+        check_ratios(found, None, block.problem(benchmark).build(int(arity), config.base).num_classes)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

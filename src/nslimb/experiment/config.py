@@ -35,12 +35,14 @@ class BenchmarkBlock(Block):
     sigma: str | dict[str, dict[str, Any]] | None = None
     classes: int | Names | None = None
     source: str
-    network: str
+    network: str | dict[str, str]  # or one for each of sigma's spaces
     samples: Annotated[int, Field(ge=1)] | Literal["once"]
     M: Texts = Field(min_length=1)
     rho: Texts = ("0",)
     tail: str | tuple[int | str, ...] | None = None
     noise: float = Field(default=0.0, ge=0, lt=1)
+    ambiguity: float | None = Field(default=None, ge=0, lt=1)  # None: the benchmark's own
+    ratios: tuple[float, ...] | None = None  # of the classes, as far as the user knows; None: those of the support
     methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
     seeds: Texts | None = None
     training: dict[str, Any] = Field(default_factory=dict)

@@ -54,8 +54,9 @@ def training_seconds(config: Config, benchmark: str, arity: str, method: str, gp
     """What training one method on one cell should take: in the network, and in the linear program (on a core)."""
     block, variant = block_of(config, benchmark), variant_of(config, benchmark, method)
     made, training = method_class(variant.method, config.base), config.training_of(benchmark, variant)
-    cost = COSTS.get(block.network, _UNKNOWN)
-    epochs = training.epochs + config.method_settings(benchmark, variant).get("pre_epochs", 0)
+    cost = _cost(block.network)
+    settings = config.method_settings(benchmark, variant)
+    epochs = (training.epochs + settings.get("pre_epochs", 0)) * len(made.starts(made.Settings(**settings)))
     labels = _TRAINING_IMAGES if block.samples == ONCE else block.samples * int(arity)
     looked_at = _TEST_IMAGES / training.look_every + config.validation * int(arity)
     in_network = labels * cost.training + looked_at * cost.evaluation
@@ -67,14 +68,21 @@ def train_demand(config: Config, benchmark: str, arity: str, method: str, attemp
     """For the training of one method on one cell."""
     with_gpu = config.training.device != "cpu"
     seconds = sum(training_seconds(config, benchmark, arity, method, with_gpu))
-    peak = COSTS.get(block_of(config, benchmark).network, _UNKNOWN).peak_mb
+    peak = _cost(block_of(config, benchmark).network).peak_mb
     return _demand(max(peak, _GPU_MB if with_gpu else 0), 1000 * seconds, attempt)
 
 
 def adjust_demand(config: Config, benchmark: str, arity: str, attempt: int = 1) -> Demand:
     """For the evaluation of a trained model, which is done on the CPU, and its adjustments (measured: 11 s)."""
-    cost = COSTS.get(block_of(config, benchmark).network, _UNKNOWN)
+    cost = _cost(block_of(config, benchmark).network)
     return _demand(cost.peak_mb, _evaluated(config, arity) * cost.evaluation + 11_000, attempt)
+
+
+def _cost(network: str | dict[str, str]) -> Cost:
+    """Of one network; of several, which all see every image, of as many as the costliest."""
+    names = [network] if isinstance(network, str) else list(network.values())
+    dearest = max((COSTS.get(name, _UNKNOWN) for name in names), key=lambda cost: cost.training)
+    return dearest._replace(training=len(names) * dearest.training, evaluation=len(names) * dearest.evaluation)
 
 
 def _evaluated(config: Config, arity: str) -> int:

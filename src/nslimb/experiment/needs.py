@@ -70,7 +70,10 @@ def check_images(config: Config) -> None:
                 raise NslimbError(f"benchmarks.{name}.source: {error}") from error
             shape = _shape(source)
         if shape is not None:
-            _check_network(config, name, block, sigma.num_classes, shape)
+            networks = {"": block.network} if isinstance(block.network, str) else block.network
+            sizes = {"": sigma.num_classes, **{space.name: len(space.labels) for space in sigma.spaces}}
+            for space, network in networks.items():
+                _check_network(config, name, block, network, sizes[space], shape)
 
 
 def _shape(source: ImageSource) -> tuple[int, ...]:
@@ -78,18 +81,20 @@ def _shape(source: ImageSource) -> tuple[int, ...]:
     return (*(colours or (1,)), height, width)
 
 
-def _check_network(config: Config, name: str, block: BenchmarkBlock, classes: int, shape: tuple[int, ...]) -> None:
+def _check_network(
+    config: Config, name: str, block: BenchmarkBlock, chosen: str, classes: int, shape: tuple[int, ...]
+) -> None:
     """Let a fresh network see two black images: what does not fit says so here, not hours later."""
     import torch
 
-    network = NETWORKS.get(block.network, config.base)(classes).eval()
+    network = NETWORKS.get(chosen, config.base)(classes).eval()
     what = f"images of {' x '.join(map(str, shape))} (channels, height, width), as {block.source} has"
     try:
         with torch.no_grad():
             logits = network(torch.zeros(2, *shape))
     except (RuntimeError, ValueError) as error:
-        given = f"{block.network}, which says: {str(error).splitlines()[0]}"
+        given = f"{chosen}, which says: {str(error).splitlines()[0]}"
         raise InvalidInput(f"benchmarks.{name}.network", f"one for {what}", given) from error
     if tuple(logits.shape) != (2, classes):
-        given = f"{block.network}, which answers two images with {list(logits.shape)}"
+        given = f"{chosen}, which answers two images with {list(logits.shape)}"
         raise InvalidInput(f"benchmarks.{name}.network", f"logits [2, {classes}] for two {what}", given)

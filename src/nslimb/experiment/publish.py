@@ -14,6 +14,7 @@ from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
+from nslimb.experiment.shortcuts import told
 from nslimb.experiment.titles import printed_adjustments
 from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
@@ -48,7 +49,8 @@ def write_table(config: Config, name: str) -> None:
         _write(config, name, frame, sums.laid_out(frame, sums.read_published(SUMS)), caption)
         return
     oracles = {run.printed for run in runs if run.oracle}
-    _write(config, name, frame, tables.laid_out(frame, oracles), caption, verdict(runs))
+    below = "\n\n".join(filter(None, (verdict(runs), told(runs))))
+    _write(config, name, frame, tables.laid_out(frame, oracles), caption, below)
 
 
 def write_runtime(config: Config) -> None:

@@ -22,9 +22,11 @@ from nslimb.experiment.digests import code_digest, entry_file, module_file
 from nslimb.experiment.jobs.recipe import digest_of
 from nslimb.experiment.problem import Problem
 from nslimb.experiment.variants import Variant
-from nslimb.learning.methods import METHODS
+from nslimb.files import digest
+from nslimb.learning.methods import METHODS, method_class
 from nslimb.networks import NETWORKS
-from nslimb.sigma.resolve import SIGMAS
+from nslimb.sigma.resolve import SIGMAS, is_rule_file
+from nslimb.sigma.support import known_ratios, read_support
 
 Recipe = dict[str, Any]
 
@@ -32,7 +34,9 @@ Recipe = dict[str, Any]
 def samples_recipe(config: Config, cell: Cell) -> Recipe:
     """For drawing a cell's weak samples."""
     block = block_of(config, cell.benchmark)
-    tail = block.problem(cell.benchmark).benchmark(config.base).tail if block.tail is None else block.tail
+    own = block.problem(cell.benchmark).benchmark(config.base)
+    tail = own.tail if block.tail is None else block.tail
+    ambiguity = own.ambiguity if block.ambiguity is None else block.ambiguity
     return {
         **_problem(config, cell.benchmark, cell.M),
         "samples": block.samples,
@@ -40,6 +44,8 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         "rho": cell.rho,
         "tail": tail if isinstance(tail, str) else list(tail),
         **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
+        **({"ambiguity": ambiguity} if ambiguity else {}),
+        **({} if own.support is None else {"support": True}),
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
@@ -49,8 +55,12 @@ def marginals_recipe(config: Config, cell: Cell) -> Recipe:
     """For estimating a cell's marginal."""
     own = block_of(config, cell.benchmark).problem(cell.benchmark).benchmark(config.base)
     paper = {"solver": "adam", "steps": own.paper_steps}
+    known = given_ratios(config, cell.benchmark, cell.M) if own.support is not None else None
     return {
         "problem": _problem(config, cell.benchmark, cell.M)["problem"],
+        **(
+            {} if known is None else {"ratios": known}
+        ),  # labels are dependent: ratios are known or not, never estimated
         "estimator": paper if config.protocol == "paper" else {"solver": "newton", "regularise": "entropy"},
         "code": _code("marginals", _sigma_files(config, cell.benchmark)),
     }
@@ -60,13 +70,14 @@ def train_recipe(config: Config, cell: Cell, method: str) -> Recipe:
     """For training a method on a cell."""
     block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
     files = _sigma_files(config, cell.benchmark)
-    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    files += [entry_file(METHODS, variant.method, config.base), *_network_files(config, block.network)]
     return {
         **_problem(config, cell.benchmark, cell.M),
         "network": block.network,
         "protocol": config.protocol,
         "method": {"method": variant.method, "settings": config.method_settings(cell.benchmark, variant)},
         "training": _training(config, cell.benchmark, variant),
+        **_ratios(config, cell, variant),
         "start_from": config.start_of(cell.benchmark, variant),
         "seed": int(cell.seed),
         "code": _code("train", files),
@@ -92,8 +103,31 @@ def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None
         "adjustments": list(config.adjustments),
         "choice": _choice(config, cell),
         "metrics": list(config.metrics),
+        **({"support": True} if "support" in before["samples"] else {}),
         "code": code,
     }
+
+
+def given_ratios(config: Config, benchmark: str, arity: str) -> list[float] | None:
+    """The ratios of the classes that are known: the configuration's, else those of the label vectors that occur."""
+    block = block_of(config, benchmark)
+    problem = block.problem(benchmark)
+    own = problem.benchmark(config.base)
+    if own.support is None:
+        return None if block.ratios is None else list(block.ratios)
+    sigma = problem.build(int(arity), config.base)
+    listed = own.occurring(sigma)
+    if listed is None:
+        return None if block.ratios is None else list(block.ratios)
+    support = read_support(listed, sigma.arity, sigma.num_classes)
+    return [float(ratio) for ratio in known_ratios(support, sigma.num_classes, block.ratios)]
+
+
+def _ratios(config: Config, cell: Cell, variant: Variant) -> Recipe:
+    """The known ratios, for a method that asks for them."""
+    if "given_ratios" not in method_class(variant.method, config.base).needs:
+        return {}
+    return {"ratios": given_ratios(config, cell.benchmark, cell.M)}
 
 
 def _training(config: Config, benchmark: str, variant: Variant) -> Recipe:
@@ -162,8 +196,10 @@ def study_digest(config: Config, entry: str) -> str:
 
 def _problem(config: Config, benchmark: str, arity: str) -> Recipe:
     block = block_of(config, benchmark)
+    problem = block.problem(benchmark)
+    rules = {"rules": digest(Path(config.base, problem.sigma).read_bytes())} if is_rule_file(problem.sigma) else {}
     return {
-        "problem": {**asdict(block.problem(benchmark)), "arity": int(arity)},
+        "problem": {**asdict(problem), "arity": int(arity), **rules},
         "source": _source(config, benchmark),
     }
 
@@ -182,9 +218,16 @@ def _sigma_files(config: Config, benchmark: str) -> list[Path | None]:
     return [_sigma_file(problem, config.base)]
 
 
+def _network_files(config: Config, network: str | dict[str, str]) -> list[Path | None]:
+    names = [network] if isinstance(network, str) else network.values()
+    return [entry_file(NETWORKS, name, config.base) for name in names]
+
+
 def _sigma_file(problem: Problem, base: Path) -> Path | None:
     if problem.sigma in BENCHMARKS:
         return entry_file(BENCHMARKS, problem.sigma)
+    if is_rule_file(problem.sigma):
+        return None  # no code: its text is part of the problem
     known = problem.sigma.replace("-", "_")
     return entry_file(SIGMAS, known if known in SIGMAS else problem.sigma, base)
 
@@ -195,7 +238,7 @@ def _adjust_files(config: Config, cell: Cell, method: str) -> list[Path | None]:
 
     block, variant = block_of(config, cell.benchmark), variant_of(config, cell.benchmark, method)
     files = _sigma_files(config, cell.benchmark)
-    files += [entry_file(METHODS, variant.method, config.base), entry_file(NETWORKS, block.network, config.base)]
+    files += [entry_file(METHODS, variant.method, config.base), *_network_files(config, block.network)]
     files += [entry_file(ADJUSTMENTS, name, config.base) for name in config.adjustments]
     files += [entry_file(METRICS, name, config.base) for name in config.metrics]
     return files

@@ -1,7 +1,7 @@
 """The dual of the transport over pre-images, and its ascent by a quasi-Newton method.
 
 For log-scores log P [n, M, c], ratios r and potentials v, both [R, c], with R = M rows that count T = n labels each, or
-one row that counts all T = n M:
+one row that counts all T = n M (in a family, those that the members of the samples have):
 
     D(v) = -eta sum_l log Z_l((log P + v) / eta)  +  tau T sum_ij r_ij (1 - exp(-v_ij / tau)),
 
@@ -71,15 +71,11 @@ class Dual:
     """D for one batch; ``live`` are the labels with a finite potential, the others keep theirs."""
 
     scores: Tensor  # float64 [n, M, c]
-    weak: Tensor  # int64 [n], or sequences [n, L]
+    weak: Tensor  # int64 [n] or sequences [n, L], or sets or log-weights [n, S]
     sigma: Sigma
+    totals: Tensor  # T of each row, at least 1, [R, 1]
     log_counts: Tensor  # log(T r), [R, c]
     live: Tensor  # bool [R, c]
-
-    @property
-    def total(self) -> int:
-        """T, the labels that a row counts."""
-        return self.scores.shape[0] * self.scores.shape[1] // self.live.shape[0]
 
     def rows(self, q: Tensor) -> Tensor:
         """[G, n, M, c] -> [G, R, T, c]."""
@@ -93,14 +89,17 @@ class Dual:
         """
         scaled = (self.scores + v.unsqueeze(1)) / eta.unsqueeze(1)
         weak = self.weak.repeat(v.shape[0], *[1] * (self.weak.dim() - 1))
+        if weak.is_floating_point():
+            weak = weak / eta.view(-1, 1).repeat_interleave(len(self.weak), dim=0)
         log_z, posterior = weigh(self.sigma, scaled.flatten(0, 1), weak)
         q = posterior.view(scaled.shape)
         counts = self.rows(q).sum(dim=2).clamp_min_(_TINY)
         log_counts = counts.log()
         wanted = (self.log_counts - v / tau).where(self.live, -math.inf)
-        shift = wanted.logsumexp(dim=2, keepdim=True) - math.log(self.total)
+        counted = self.live.any(dim=1, keepdim=True)  # a position that no sample has has no live label
+        shift = (wanted.logsumexp(dim=2, keepdim=True) - self.totals.log()).where(counted, 0.0)
         wanted, level = wanted - shift, shift * tau
-        matters = self.live & (torch.maximum(log_counts, wanted) > math.log(_NEGLIGIBLE * self.total))
+        matters = self.live & (torch.maximum(log_counts, wanted) > (_NEGLIGIBLE * self.totals).log())
         free = log_z.view(v.shape[0], -1).sum(dim=1) * -eta.view(-1)
         return State(
             v=v,
@@ -108,7 +107,7 @@ class Dual:
             q=q,
             counts=counts,
             free=free,
-            dual=free - self.total * level.sum(dim=(1, 2)),
+            dual=free - (self.totals * level).sum(dim=(1, 2)),
             gradient=wanted.exp() - counts,
             residual=(log_counts - wanted).where(matters, 0.0),
         )
@@ -122,7 +121,7 @@ class Dual:
         """
         root = state.counts.sqrt()
         x = self.rows(state.q) / root.unsqueeze(2)
-        within = x.transpose(2, 3) @ x - root.unsqueeze(3) * (root / self.total).unsqueeze(2)
+        within = x.transpose(2, 3) @ x - root.unsqueeze(3) * (root / self.totals).unsqueeze(2)
         if within.shape[1] > 1:  # [G, R, c, R, c]
             within = torch.diag_embed(within.permute(0, 2, 3, 1)).permute(0, 3, 1, 4, 2)
         matrix = within.reshape(root.shape[0], self.live.numel(), -1) / -eta
@@ -135,14 +134,14 @@ class Dual:
         if not bool(upward.all()):
             step = step.where(upward[:, None, None], -state.residual * (eta * tau / (eta + tau)))
         step = step.where(self.live, 0.0)
-        step = step - step.sum(dim=2, keepdim=True) / self.live.sum(dim=1, keepdim=True)
+        step = step - step.sum(dim=2, keepdim=True) / self.live.sum(dim=1, keepdim=True).clamp_min(1)
         return step.where(self.live, 0.0)
 
     def _level(self, pairs: Tensor, root: Tensor) -> Tensor:
         """Pairs of steps and changes [2, G, k, R c] in the unknowns sqrt(b) v, without what is a shift of a row."""
         root = root.unsqueeze(1)
         scaled = pairs.unflatten(3, self.live.shape) * root
-        shift = (scaled * root).sum(dim=4, keepdim=True) / self.total
+        shift = (scaled * root).sum(dim=4, keepdim=True) / self.totals
         level: Tensor = scaled - shift * root
         return level.flatten(3)
 
@@ -198,7 +197,7 @@ def climb(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, goal: Tensor) -> tupl
         shrink = (radius / length).clamp(max=1.0)
         step = shrink.view(-1, 1, 1) * direction
         found = dual.evaluate(state.v + step, eta, tau)
-        good = _good(state, found, step, shrink, dual.total * tau.view(-1))
+        good = _good(state, found, step, shrink, float(dual.totals.max()) * tau.view(-1))
         change = (found.counts / state.counts).log() + step / tau
         pairs = torch.cat([pairs, torch.stack([step, change]).flatten(2).unsqueeze(2)], dim=2)[:, :, -_MEMORY:]
         length = length * shrink

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nslimb.arrays import FloatArray
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import SolverFailed, TooLarge
 from nslimb.learning.highs import Model, Solution
 from nslimb.learning.programs import (
@@ -70,17 +70,21 @@ class Batch:
         """All proofs that are allowed."""
         if self.proofs is not None:
             return self.best(self.proofs)
-        weak = self.weak.cpu().numpy()
-        sizes = self.sigma.preimage_sizes()
-        number = sum(sizes[s] for s in weak)
+        number = sum(self.sigma.preimage_sizes(self.weak))
         if number > MAX_PROOFS:
             raise TooLarge(
                 f"pseudolabels: encoding={self.encoding!r} would list {number:,} proofs, more than {MAX_PROOFS:,}; "
                 "give proofs=k, or encoding='hull' without integer=True, which generates its columns"
             )
-        listed = {s: self.sigma.preimage(int(s)) for s in np.unique(weak)}
-        sample = np.repeat(np.arange(len(weak)), [sizes[s] for s in weak])
-        return Proofs(sample, np.concatenate([listed[s] for s in weak]))
+        distinct, place = self.weak.unique(dim=0, return_inverse=True)
+        listed = [self._preimage(weak) for weak in distinct.cpu()]
+        chosen = [listed[i] for i in place.tolist()]
+        return Proofs(np.repeat(np.arange(len(chosen)), list(map(len, chosen))), np.concatenate(chosen))
+
+    def _preimage(self, weak: Tensor) -> IntArray:
+        """All label vectors of a weak label, or of the members of a set."""
+        members = [int(weak)] if weak.dim() == 0 else weak.nonzero()[:, 0].tolist()
+        return np.concatenate([self.sigma.preimage(s) for s in members])
 
 
 class BatchProgram:
@@ -115,7 +119,8 @@ class BatchProgram:
         else:
             q = solution.columns[: self.cost.size].reshape(self.cost.shape)
         q = np.maximum(q, 0.0)
-        return np.asarray(q / q.sum(axis=2, keepdims=True))
+        total = q.sum(axis=2, keepdims=True)
+        return np.asarray(q / np.where(total > 0, total, 1.0))
 
     def least_widening(self, epsilon: float) -> float:
         """The smallest number of at least 0 (an integer for integer programs) to add to epsilon that lets some q be."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count
@@ -40,21 +41,32 @@ def check_samples(samples: Samples, sigma: Sigma, images: int, patience: int | N
         ("train", samples.train, samples.train_weak),
         ("validation", samples.validation, samples.validation_weak),
     ):
-        check_tuples(f"samples.{part}", tuples, sigma.arity, images)
+        lacking = -1 if sigma.is_family else 0
+        rows = check_tuples(f"samples.{part}", tuples, sigma.arity, images, lacking)
         try:
-            sigma.check_weak(weak, len(tuples), torch.device("cpu"))
+            observed = sigma.check_weak(weak, len(tuples), torch.device("cpu"))
         except InvalidInput as error:
             raise InvalidInput(f"samples.{part}_weak", error.expected, error.given) from None
+        _check_positions(f"samples.{part}", rows, sigma.used(observed))
 
 
-def check_tuples(argument: str, tuples: object, arity: int, images: int) -> IntArray:
-    """Tuples of image indices as int64 [n, arity], each from 0 to ``images - 1``."""
+def _check_positions(argument: str, tuples: IntArray, used: Tensor | None) -> None:
+    """Refuse samples of a family that lack an image at a position that they have, or have one where there is none."""
+    wrong = np.argwhere((tuples >= 0) != (True if used is None else used.numpy()))
+    if len(wrong):
+        row, position = wrong[0].tolist()
+        expected = "image indices, and -1 at the positions that a sample's member lacks and nowhere else"
+        raise InvalidInput(argument, expected, f"{tuples[row, position]} in row {row}, position {position}")
+
+
+def check_tuples(argument: str, tuples: object, arity: int, images: int, least: int = 0) -> IntArray:
+    """Tuples of image indices as int64 [n, arity], each from 0 (or ``least``) to ``images - 1``."""
     expected = f"image indices [n, {arity}], as sigma has {arity} labels, each from 0 to {images - 1}"
     found = as_integers(argument, tuples, expected)
     if found.dim() != 2 or found.shape[1] != arity:
         raise InvalidInput(argument, expected, f"shape {list(found.shape)}")
     array: IntArray = found.cpu().numpy()
-    outside = np.argwhere((array < 0) | (array >= images))
+    outside = np.argwhere((array < least) | (array >= images))
     if len(outside):
         row, position = outside[0].tolist()
         raise InvalidInput(argument, expected, f"{array[row, position]} in row {row}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,10 @@ from nslimb.learning.progress import EpochLog
 from nslimb.learning.settings import Settings
 from nslimb.learning.stopping import EarlyStopping
 from nslimb.metrics.confusion import confusion_matrix
-from nslimb.networks import Classifier, build
+from nslimb.networks import Classifier, Spaced, build, build_spaced
 from nslimb.seeds import torch_generator, torch_seed
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.spaces import own_labels
 from nslimb.threads import threads_for, torch_threads
 
 _EVALUATION_BATCH = 2048
@@ -197,17 +198,20 @@ def _run_epoch(
     losses: list[Tensor] = []
     right = torch.zeros((), dtype=torch.int64, device=pixels.device)
     for rows in order.split(settings.batch_size):
-        taken = prepare(pixels[tuples[rows].flatten()], settings.augment, augmentation, settings.normalisation)
+        chosen = tuples[rows]
+        used = None if sigma.used(weak[rows]) is None else chosen >= 0
+        indices = chosen.flatten() if used is None else chosen[used]
+        taken = prepare(pixels[indices], settings.augment, augmentation, settings.normalisation)
         with torch.autocast(pixels.device.type) if settings.mixed_precision else nullcontext():
             features = run(taken)
             logits = network.head(features)
-        shape = tuples[rows].shape
         batch = Batch(
-            logits=logits.float().view(*shape, -1),
-            features=features.float().view(*shape, -1),
+            logits=_at_positions(network, _placed(logits.float(), chosen, used)),
+            features=_placed(features.float(), chosen, used),
             weak=weak[rows],
             rows=rows,
             head=network.head,
+            used=used,
         )
         try:
             loss = method.loss(batch).mean()
@@ -223,6 +227,25 @@ def _run_epoch(
     per_batch = torch.stack(losses).tolist()  # the one wait for the device
     _refuse_nan(per_batch, network, epoch)
     return sum(per_batch) / len(tuples), float(right)
+
+
+def _spaced(network: nn.Module, values: Tensor) -> bool:
+    """Whether these are logits or scores [n, M, c] of several networks, one for each space."""
+    return isinstance(network, Spaced) and values.dim() == 3
+
+
+def _at_positions(network: nn.Module, logits: Tensor) -> Tensor:
+    """Logits [B, M, c], with those of other spaces than a position's own left out."""
+    return network.at_positions(logits) if isinstance(network, Spaced) else logits
+
+
+def _placed(values: Tensor, chosen: Tensor, used: Tensor | None) -> Tensor:
+    """What a network gives for the images of tuples [B, M], as [B, M, ...]; 0 at positions that a sample lacks."""
+    if used is None:
+        return values.view(*chosen.shape, *values.shape[1:])
+    placed = values.new_zeros((*chosen.shape, *values.shape[1:]))
+    placed[used] = values
+    return placed
 
 
 @contextmanager
@@ -260,6 +283,8 @@ def predict(
 ) -> Tensor:
     """Log-scores [..., c] of images given by index [...], each distinct image computed once, in evaluation mode.
 
+    Uniform ones for index -1, which stands for no image.
+
     Parameters
     ----------
     network, method
@@ -277,11 +302,18 @@ def predict(
         Log-scores [..., c].
     """
     wanted = torch.as_tensor(indices, device=pixels.device)
-    distinct, place = wanted.unique(return_inverse=True)
+    there = wanted >= 0
+    distinct, place = wanted[there].unique(return_inverse=True)
     network.eval()
     logits = [network(normalise(pixels[part], normalisation)) for part in distinct.split(_EVALUATION_BATCH)]
     scores = method.debias(torch.cat(logits), network.head).log_softmax(-1)
-    return scores[place]
+    if bool(there.all()):
+        placed = scores[place].view(*wanted.shape, -1)
+        # Tuples: a position's label is of its own space.
+        return _at_positions(network, placed).log_softmax(-1) if _spaced(network, placed) else placed
+    placed = scores.new_full((*wanted.shape, scores.shape[-1]), -np.log(scores.shape[-1]))
+    placed[there] = scores[place]
+    return placed
 
 
 def _look(
@@ -301,7 +333,10 @@ def _look(
         looked["validation_weak_accuracy"] = float(sigma.explains(scores.argmax(-1), weak).double().mean())
         looked["validation_log_likelihood"] = float(sigma.log_likelihood(scores, weak).mean())
     if test is not None:
-        predicted = predict(network, method, pixels, test.indices, normalisation).argmax(-1).cpu().numpy()
+        found = predict(network, method, pixels, test.indices, normalisation)
+        if isinstance(network, Spaced):
+            found = network.among_their_kind(found, torch.as_tensor(test.labels, device=found.device))
+        predicted = found.argmax(-1).cpu().numpy()
         matrix = confusion_matrix(test.labels, predicted, sigma.num_classes)
         recall = np.diag(matrix) / np.maximum(matrix.sum(axis=1), 1)
         looked["test_accuracy"] = float(np.mean(predicted == test.labels))
@@ -320,7 +355,7 @@ def _fresh(
     phase: str,
 ) -> Classifier:
     """A new network, checked to take these images and to give a logit for each class; weights as in ``start``."""
-    network = build(settings.network, sigma.num_classes, settings.seed, phase, base=base, factory=factory).to(device)
+    network = network_of(settings.network, sigma, settings.seed, phase, base=base, factory=factory).to(device)
     try:
         with torch.no_grad():
             logits = network.eval()(normalise(pixels[torch.zeros(1, dtype=torch.int64)], settings.normalisation))
@@ -337,6 +372,26 @@ def _fresh(
             reason = str(error).splitlines()[0]
             raise InvalidInput("start_from", f"weights of {settings.network} for these classes", reason) from error
     return network
+
+
+def network_of(
+    name: str | Mapping[str, str],
+    sigma: Sigma,
+    seed: int,
+    *purpose: str,
+    base: Path | None = None,
+    factory: Callable[[int], nn.Module] | None = None,
+) -> Classifier:
+    """A fresh network for sigma's classes, or one for each of its spaces."""
+    if isinstance(name, str) or factory is not None:
+        chosen = name if isinstance(name, str) else ""
+        return build(chosen, sigma.num_classes, seed, *purpose, base=base, factory=factory)
+    if [label for space in sigma.spaces for label in space.labels] != list(range(sigma.num_classes)):
+        expected = "a sigma whose classes are those of its spaces, one after another (sigma.by_space())"
+        raise InvalidInput("sigma", expected, repr(sigma))
+    sizes = {space.name: len(space.labels) for space in sigma.spaces}
+    own = torch.from_numpy(own_labels(sigma.spaces, sigma.arity))
+    return build_spaced(name, sizes, own, seed, *purpose, base=base)
 
 
 def find_device(name: str) -> torch.device:

@@ -20,7 +20,7 @@ Encoding = Literal["paper", "literal", "hull"]
 
 
 class Proofs(NamedTuple):
-    """Label vectors ``labels`` [T, M], each of the sample in ``sample`` [T]."""
+    """Label vectors ``labels`` [T, M], each of the sample in ``sample`` [T]; -1 at positions that it does not have."""
 
     sample: IntArray
     labels: IntArray
@@ -49,24 +49,26 @@ def hull(cost: FloatArray, proofs: Proofs) -> Program:
 
 
 def hull_columns(cost: FloatArray, proofs: Proofs) -> Columns:
-    """One column a proof: its cost, 1 in its sample's row and 1 in the ratio row of each of its M labels."""
+    """One column a proof: its cost, 1 in its sample's row and 1 in the ratio row of each of its labels."""
     batch, arity, classes = cost.shape
     number = len(proofs.sample)
     positions = np.arange(arity)
+    there = proofs.labels >= 0
     rows = np.concatenate([proofs.sample[:, None], batch + positions * classes + proofs.labels], axis=1)
+    kept = rows[np.concatenate([np.ones((number, 1), dtype=np.bool_), there], axis=1)]
     return Columns(
-        cost=cost[proofs.sample[:, None], positions, proofs.labels].sum(axis=1),
+        cost=(cost[proofs.sample[:, None], positions, proofs.labels] * there).sum(axis=1),
         upper=np.ones(number),
-        start=np.arange(number + 1) * (arity + 1),
-        row=rows.reshape(-1),
-        value=np.ones(rows.size),
+        start=np.concatenate([[0], np.cumsum(1 + there.sum(axis=1))]),
+        row=kept,
+        value=np.ones(kept.size),
     )
 
 
 def hull_labels(weights: FloatArray, proofs: Proofs, shape: tuple[int, int, int]) -> FloatArray:
     """q [n, M, c] from the weights alpha of the proofs."""
     q = np.zeros(shape)
-    np.add.at(q, (proofs.sample[:, None], np.arange(shape[1]), proofs.labels), weights[:, None])
+    np.add.at(q, (proofs.sample[:, None], np.arange(shape[1]), proofs.labels), weights[:, None] * (proofs.labels >= 0))
     return q
 
 

@@ -17,7 +17,7 @@ from nslimb.arrays import FloatArray
 from nslimb.checks import check_count, check_log_scores, check_ratios
 from nslimb.errors import InvalidInput, SolverFailed
 from nslimb.learning.generation import FEASIBLE, MAX_COST, Batch, BatchProgram
-from nslimb.learning.programs import Encoding
+from nslimb.learning.programs import Encoding, hull_labels
 from nslimb.sigma.component import Sigma
 
 _ROUNDING = 1e-8
@@ -26,7 +26,7 @@ _ROUNDING = 1e-8
 class PseudoLabels(NamedTuple):
     """Pseudolabels of a batch."""
 
-    q: Tensor  # [B, M, c], each row a distribution
+    q: Tensor  # [B, M, c], each row a distribution; 0 at positions that a sample does not have (families)
     objective: float  # sum over samples and positions of <-log P, Q>, penalties not counted
     epsilon: float  # the tolerance that was met
     status: Literal["optimal", "widened", "violated"]  # widened: epsilon had to grow; violated: slack was paid for
@@ -61,12 +61,15 @@ def pseudolabels(
     epsilon + 1, epsilon + 2, ... that one meets (one more linear program finds it), up to ``max_epsilon`` (by default
     n, where every Q does); ``slack="elastic"`` pays ``penalty`` for each count beyond epsilon, in one solve.
 
+    Weak labels may be sets, bool [B, S]: all label vectors of their members are allowed. In a family n is the number of
+    samples that have the position, where members differ in length; then ``encoding`` is ``"hull"``.
+
     Parameters
     ----------
     log_scores
         Log-probabilities [B, M, c], ``logits.log_softmax(-1)``.
     weak
-        Weak labels as indices [B] into ``sigma.weak_labels``, or sequences [B, L] for a transducer.
+        Weak labels as indices [B] into ``sigma.weak_labels``, sequences [B, L] for a transducer, or sets [B, S].
     sigma
         The symbolic component.
     ratios
@@ -104,9 +107,12 @@ def pseudolabels(
     ----------
     Eq. (5) of the paper.
     """
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
+    if observed.is_floating_point():
+        expected = "integers or sets (bool); soft_pseudolabels and semantic_loss take log-weights"
+        raise InvalidInput("weak", expected, f"log-weights of dtype {observed.dtype}")
     _check_choices(epsilon, encoding, slack, max_epsilon, penalty, time_limit)
     if proofs is not None:
         check_count("proofs", proofs)
@@ -115,7 +121,11 @@ def pseudolabels(
     # Every position takes one label, so that a shift of all its scores changes no choice.
     given = log_scores.detach().double().clamp_min(-MAX_COST)
     scores = (given - given.amax(dim=-1, keepdim=True)).clamp_min(-MAX_COST)
-    target = len(scores) * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
+    having = sigma.used(observed)
+    if having is not None and encoding != "hull":
+        raise InvalidInput("encoding", "'hull' where members of a family differ in length", repr(encoding))
+    number = len(scores) if having is None else having.sum(dim=0).cpu().numpy()[:, None]
+    target = number * np.broadcast_to(check_ratios(ratios, sigma.arity, sigma.num_classes), scores.shape[1:])
     batch = Batch(scores, observed, sigma, target, encoding, proofs, integer, time_limit)
     limit = min(math.inf if max_epsilon is None else max_epsilon, float(len(scores)))
     elastic = slack == "elastic"
@@ -160,7 +170,8 @@ def _widened(epsilon: float, least: float, limit: float) -> float:
 
 def _forced(batch: Batch, epsilon: float, limit: float, elastic: bool) -> tuple[FloatArray, float]:
     """What any program gives with one proof a sample: q is that proof, and epsilon all that is left to be found."""
-    q = np.eye(batch.target.shape[1])[batch.best(1).labels]
+    proofs = batch.best(1)
+    q = hull_labels(np.ones(len(proofs.sample)), proofs, batch.cost.shape)
     excess = float(np.abs(q.sum(axis=0) - batch.target).max())
     return q, epsilon if elastic else _widened(epsilon, excess - epsilon, limit)
 

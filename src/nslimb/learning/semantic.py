@@ -11,6 +11,7 @@ from torch import Tensor
 from nslimb.checks import check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.sets import refuse_sets
 
 Form = Literal["nll", "bce"]
 Engine = Literal["native", "scallop"]
@@ -37,7 +38,8 @@ def semantic_loss(
     vectors. ``engine="scallop"`` computes P through scallopy instead of the decision diagram. ``noise`` e is the share
     of weak labels taken to be redrawn uniformly from all S of them: P_s becomes (1 - e) P_s + e / S ("nll" only). The
     binary cross-entropy, Scallop and a noise rate need every weak label listed, so that they refuse a transducer, and
-    the same ones for every sample, so that they refuse a family.
+    the same ones for every sample, so that they refuse a family. They also refuse weak labels that are sets (bool
+    [B, S]: any of these) or log-weights (float [B, S]).
 
     The scores are log-probabilities, ``logits.log_softmax(-1)``: raw logits are refused, where they can be read without
     a wait (on the CPU).
@@ -85,6 +87,8 @@ def semantic_loss(
     if not 0 <= noise < 1 or (noise and form == "bce"):
         raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
+    if form == "bce" or engine != "native" or noise:
+        refuse_sets(weak, len(sigma.weak_labels), "the binary cross-entropy, Scallop and a noise rate")
     if form == "nll" and engine == "native":
         observed = -sigma.log_likelihood(log_scores, weak, proofs)
         if not sigma.is_family:  # positions that a member lacks may have any scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from typing import Any
 class Settings:
     """How to train; the defaults are the paper's."""
 
-    network: str = "lenet"
+    network: str | Mapping[str, str] = "lenet"  # or one for each of sigma's spaces
     epochs: int = 100
     batch_size: int = 64
     learning_rate: float = 1e-3

@@ -13,6 +13,7 @@ from nslimb.checks import check_log_scores, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.learning.dual import Dual, State, climb, weigh
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.sets import members
 
 # Scores below e ** -1000 count as that: a label of probability 0 can still be transported to, at a price.
 _LOWEST = -1e3
@@ -53,9 +54,13 @@ def soft_pseudolabels(
     the labels of all positions together: one KL(sum_l sum_i Q_i[l] || B M r), with ``ratios`` [c] and c potentials.
     ``eta > 0`` and ``tau >= 0`` may be arrays that broadcast: all settings are then solved together.
 
-    q_l is the posterior at scores (log P + v) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do not
-    matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A class of
-    ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
+    Weak labels may be sets (bool [B, S]: q_l lives on the union of their pre-images) or log-weights w (float [B, S]),
+    which join the scores of a label vector y as w_{l, sigma(y)}. In a family, a position that a sample's member lacks
+    has q = 0 and counts for nothing: B is the number of samples that have the position.
+
+    q_l is the posterior at scores (log P + v + w) / eta, v the potentials; with ``tau=0`` they are 0, and the ratios do
+    not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A
+    class of ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
 
     Parameters
@@ -94,7 +99,7 @@ def soft_pseudolabels(
     >>> soft_pseudolabels(scores, [1, 1], sigma, ratios=[0.3, 0.7], tau=10.0).q[:, :, 1].sum(0)  # 1.4 were asked for
     tensor([1.3448, 1.3778])
     """
-    Sigma.check(sigma)
+    Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
@@ -136,7 +141,8 @@ def _settings(eta: Any, tau: Any, device: torch.device) -> tuple[Tensor, Tensor]
 
 def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[Dual, Tensor]:
     """The dual for ratios [R, c], and the potentials to start from: 0, or -inf where a ratio is 0."""
-    some = weak.unique(dim=0)
+    allowed = weak if weak.dtype == torch.int64 else members(weak)
+    some = allowed.unique(dim=0)
     even = scores.new_zeros((len(some), *scores.shape[1:]))
     live = _any(weigh(sigma, even, some)[1], len(ratios))
     start = torch.zeros_like(ratios).masked_fill(live & (ratios == 0), -math.inf)
@@ -144,10 +150,14 @@ def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[D
         # What is left may exclude further labels, whose ratios are above 0.
         log_z, posterior = weigh(sigma, even + start, some)
         if bool((log_z == -math.inf).any()):
-            _refuse(weak, some[log_z == -math.inf][0], ratios)
+            _refuse(allowed, some[log_z == -math.inf][0], ratios)
         live = _any(posterior, len(ratios))
-    total = scores.shape[0] * scores.shape[1] / len(ratios)
-    return Dual(scores, weak, sigma, (ratios * total).log(), live), start
+    used = sigma.used(weak)
+    each = scores.new_full((scores.shape[1], 1), len(scores))
+    if used is not None:
+        each = used.sum(dim=0).to(scores).unsqueeze(1)
+    totals = each if len(ratios) == len(each) else each.sum(dim=0, keepdim=True)
+    return Dual(scores, weak, sigma, totals.clamp_min(1.0), (ratios * totals).log(), live), start
 
 
 def _any(posterior: Tensor, rows: int) -> Tensor:

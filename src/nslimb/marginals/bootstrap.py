@@ -98,7 +98,7 @@ def bootstrap_marginal(
     if not 0 < level < 1:
         raise InvalidInput("level", "a number between 0 and 1", level)
     check_regularise(regularise)
-    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma), groups, counts, noise)
+    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma, families=True), groups, counts, noise)
     if likelihood.samples > 1e15 or likelihood.samples % 1:
         raise InvalidInput("weak", "whole counts, to draw as many weak labels again", f"{likelihood.samples} in all")
     samples = int(likelihood.samples)

@@ -60,6 +60,11 @@ def estimate_marginal(
     the labels that sigma accepts there. Where weak labels are sequences, ``weak`` is [m, L], and the curvature that
     Newton's method steps by comes from the outer products of the samples' scores, as do the directions left open.
 
+    Weak labels that are sets, bool [m, S], or log-weights, float [m, S], enter as the mean logarithm of the sum over
+    the set of the (weighted) P_j. That is right where the chance of seeing a set does not depend on which of its
+    members is true. For a family P_j is given the sample's member, with a weak label by that member. In both cases the
+    information about the ratios is told from the observations made, not from those expected.
+
     ``solver="newton"`` follows the maximisers of l(r) + mu sum_y log r_y as mu falls to 1e-11. Among ratios of equal
     likelihood it so ends at the one closest to uniform, in the sense of KL(uniform || r). ``solver="adam"`` is the
     paper's: gradient steps on softmax logits.
@@ -77,7 +82,7 @@ def estimate_marginal(
     Parameters
     ----------
     weak
-        Weak labels as indices [m], or how often each occurred [S].
+        Weak labels as indices [m], sequences [m, L], sets or log-weights [m, S]; or how often each occurred [S].
     sigma
         The symbolic component.
     groups
@@ -114,7 +119,7 @@ def estimate_marginal(
     ----------
     Algorithm 1 of the paper.
     """
-    likelihood = likelihood_of(weak, Sigma.check(sigma), groups, counts, noise)
+    likelihood = likelihood_of(weak, Sigma.check(sigma, families=True), groups, counts, noise)
     if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
     check_regularise(regularise)

@@ -40,7 +40,12 @@ class WeakLikelihood:
 
     @classmethod
     def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float = 0.0) -> WeakLikelihood:
-        return cls.of_shares(_tally(weak, sigma, counts), sigma, groups, _noise(noise))
+        from nslimb.marginals.observations import observed_likelihood  # which derives from this class
+
+        special = observed_likelihood(weak, sigma, groups, counts, _noise(noise))
+        return (
+            cls.of_shares(tally_of(weak, sigma, counts), sigma, groups, _noise(noise)) if special is None else special
+        )
 
     @classmethod
     def of_shares(cls, tally: FloatArray, sigma: Sigma, groups: Any, noise: float = 0.0) -> WeakLikelihood:
@@ -121,7 +126,7 @@ class WeakLikelihood:
         """log P_j [n, S] for the logarithms of each position's ratios [n, M, c]; differentiable."""
         found = self.sigma.log_prob(scores)
         if self.partial:
-            found = found - found.logsumexp(dim=1, keepdim=True)
+            found = self.sigma.given_valid(found)
         if self.noise:
             by_chance = found.new_tensor(math.log(self.noise / found.shape[1]))
             found = torch.logaddexp(found + math.log1p(-self.noise), by_chance)
@@ -144,7 +149,7 @@ class WeakLikelihood:
             return torch.from_numpy(np.log(ratios[:, self.positions]))
 
 
-def _tally(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
+def tally_of(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
     """The number of samples of each weak label, [S]."""
     size = len(sigma.weak_labels)
     if counts:

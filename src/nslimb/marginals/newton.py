@@ -62,7 +62,8 @@ def climb(
 
 def rows_at_once(likelihood: WeakLikelihood) -> int:
     """How many searches share a pass without taking too much memory."""
-    edges = likelihood.sigma.num_states * likelihood.sigma.num_classes
+    sigma = likelihood.sigma
+    edges = sigma.num_states * sigma.num_classes * (len(sigma.weak_labels) if sigma.is_family else 1)
     return max(1, CELLS // (edges * (int(likelihood.possible.sum()) + 1)))
 
 

@@ -61,8 +61,11 @@ class SlidingWindow:
         """Whether the last update was the last of the pre-estimation."""
         return 0 < self.pre_epochs == self.updates
 
-    def update(self, predictions: Any) -> Tensor:
-        """Take in the predicted labels [n, M] of an epoch's training instances; returns the new ratios."""
+    def update(self, predictions: Any, there: Tensor | None = None) -> Tensor:
+        """Take in the predicted labels [n, M] of an epoch's training instances; returns the new ratios.
+
+        ``there`` [n, M] says which of them count, where some do not.
+        """
         classes = self.ratios.shape[-1]
         per_position = self.ratios.dim() == 2
         columns = str(len(self.ratios)) if per_position else "M"
@@ -71,11 +74,9 @@ class SlidingWindow:
         if labels.dim() != 2 or len(labels) == 0 or (per_position and labels.shape[1] != len(self.ratios)):
             raise InvalidInput("predictions", expected, f"shape {list(labels.shape)}")
         check_range("predictions", labels, classes, expected)
-        seen = torch.nn.functional.one_hot(labels, classes).double().mean(dim=0)
-        if not per_position:
-            seen = seen.mean(dim=0)
+        seen = _shares(torch.nn.functional.one_hot(labels, classes).double(), there, per_position)
         weight = self.pre_momentum if self.updates < self.pre_epochs else self.momentum
-        self.ratios = (1 - weight) * self.ratios + weight * seen
+        self.ratios = torch.where(seen.isnan(), self.ratios, (1 - weight) * self.ratios + weight * seen)
         self.updates += 1
         return self.ratios
 
@@ -89,3 +90,13 @@ class SlidingWindow:
             given = f"shape {list(state['ratios'].shape)}"
             raise InvalidInput("state['ratios']", f"shape {list(self.ratios.shape)}", given)
         self.ratios, self.updates = state["ratios"].double(), int(state["updates"])
+
+
+def _shares(predicted: Tensor, there: Tensor | None, per_position: bool) -> Tensor:
+    """How often each label is predicted, [c] or by position [M, c]; NaN at a position without an instance."""
+    if there is not None:
+        counts = (predicted * there.cpu().unsqueeze(-1)).sum(dim=0)
+        counts = counts if per_position else counts.sum(dim=0)
+        return counts / counts.sum(dim=-1, keepdim=True)
+    seen = predicted.mean(dim=0)
+    return seen if per_position else seen.mean(dim=0)

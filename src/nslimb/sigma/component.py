@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,8 @@ from nslimb.sigma.diagram import (
 from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
 from nslimb.sigma.positions import read_positions
+from nslimb.sigma.sets import decode_sets, encode_sets, log_weights, members, read_sets, total_sizes
+from nslimb.sigma.spaces import Space, laid_apart, read_spaces
 from nslimb.sigma.tracing import compile_expression
 from nslimb.sigma.values import check_class_names, decode_listed, encode_listed
 
@@ -47,6 +50,7 @@ class Observed(NamedTuple):
     symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
     possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
     roots: Tensor | None = None  # [B], the state of the first layer (families)
+    weights: Tensor | None = None  # [B, last states], sets or log-weights of them; ``last`` is then not used
 
 
 class Sigma:
@@ -54,9 +58,10 @@ class Sigma:
 
     Build one with ``nslimb.sigma``'s constructors, ``from_function``, ``from_steps`` or, where the weak
     labels are sequences, ``from_transducer``. Weak labels are passed around as indices into ``weak_labels``
-    (``encode`` turns values into indices, ``decode`` turns them back). ``log_scores`` are logarithms of the
-    classifier's softmax scores, [B, M, c]; the passes take any scores, also such as do not sum to 1, and sum and
-    multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
+    (``encode`` turns values into indices, ``decode`` turns them back). Where it is not sure which one it is, ``weak``
+    may be bool [B, S], any of these weak labels, or float [B, S], log-weights of all of them: the type of the array
+    decides. ``log_scores`` are logarithms of the classifier's softmax scores, [B, M, c]; the passes take any scores,
+    also such as do not sum to 1, and sum and multiply them as they are. (``nslimb.semantic_loss`` refuses raw logits.)
 
     Examples
     --------
@@ -84,6 +89,7 @@ class Sigma:
         self.options = dict(options or {})
         self.program = program  # writes sigma down for the engine "scallop"
         self.class_names = check_class_names(class_names, diagram.num_classes)
+        self._spaces: tuple[Space, ...] | None = None
         self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -227,6 +233,38 @@ class Sigma:
         diagram = compile_expression(formula.holds, positions, check_count("max_states", max_states))
         return cls(diagram, "dimacs")
 
+    @classmethod
+    def from_asp(
+        cls,
+        path: str | Path,
+        classes: Sequence[int | Sequence[str]],
+        weak: str = "weak",
+        order: Sequence[int] | None = None,
+        max_states: int = MAX_STATES,
+    ) -> Sigma:
+        """A logic program in a file, in the language of clingo (``pip install 'nslimb[asp]'``).
+
+        The program sees ``label(I, C)``, I from 1, C a class name or number, and derives ``weak(S)``; several arguments
+        make a tuple. Where it has no answer, or derives no weak atom, the label vector is invalid; two answers, or two
+        weak labels in one, are an error that names the label vector. Stratified programs (also with aggregates, and
+        with positive recursion) become diagrams; those with choice rules, disjunction or negation that depends on
+        itself are solved for one label vector after another, up to 100,000. ``classes`` and ``order`` are as in
+        ``from_expression``.
+
+        Examples
+        --------
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "addition.lp")
+        ...     _ = path.write_text("weak(A + B) :- label(1, A), label(2, B).")
+        ...     sigma = Sigma.from_asp(path, classes=[10, 10])  # doctest: +SKIP
+        """
+        from nslimb.sigma.logic_programs import compile_program
+
+        positions = read_positions(classes, order)
+        diagram = compile_program(path, positions, weak, check_count("max_states", max_states))
+        return cls(diagram, "asp", class_names=positions.class_names)
+
     @staticmethod
     def from_candidates(
         candidates: Iterable[Any], num_classes: int, class_names: Sequence[str] | None = None
@@ -286,7 +324,8 @@ class Sigma:
     def groups(self) -> tuple[int, ...] | None:
         """The group of each position, where positions of one group share a marginal; None where all do.
 
-        Positions that accept the same labels share one: in a formula the digits do, and the operators.
+        Positions of one space share one (``spaces``); where there are no spaces, those that accept the same labels:
+        in a formula the digits do, and the operators.
 
         Examples
         --------
@@ -294,9 +333,66 @@ class Sigma:
         >>> formula(5).groups, maximum(3).groups
         ((0, 1, 0, 1, 0), None)
         """
+        if self._spaces is not None:
+            of_position = {position: k for k, space in enumerate(self._spaces) for position in space.positions}
+            return tuple(of_position[i] for i in range(self.arity)) if len(self._spaces) > 1 else None
         index: dict[bytes, int] = {}
         groups = tuple(index.setdefault(row.tobytes(), len(index)) for row in self.accepted)
         return groups if len(index) > 1 else None
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """The kinds of labels, each with the positions that have it; one for all where nothing else was said."""
+        if self._spaces is not None:
+            return self._spaces
+        every = tuple(range(self.num_classes))
+        return (Space("class", every, self.class_names, tuple(range(self.arity))),)
+
+    def with_spaces(
+        self, spaces: Mapping[str, Sequence[int]], labels: Mapping[str, Sequence[int]] | None = None
+    ) -> Sigma:
+        """The same sigma with ``spaces`` {name: positions}, each of which may have a classifier of its own.
+
+        A space covers the labels that its positions accept, or those that ``labels`` {name: labels} give it. Two spaces
+        may have the same labels: they then mean different things.
+
+        Examples
+        --------
+        >>> sigma = Sigma.from_function(lambda y: y[0] and y[1], num_classes=2, arity=2)
+        >>> apart = sigma.with_spaces({"red": [0], "stop": [1]})
+        >>> [space.name for space in apart.spaces], apart.groups
+        (['red', 'stop'], (0, 1))
+        """
+        same = copy.copy(self)
+        same._spaces = read_spaces(spaces, labels, self)
+        return same
+
+    def by_space(self) -> Sigma:
+        """The same function over the labels of all spaces, one after another: class k of space A is never one of B.
+
+        What is asked class by class (shortcuts, confusions, risk bounds, ratios) is then answered space by space: a map
+        of these classes that explains the weak labels is a map for each space.
+
+        Examples
+        --------
+        >>> sigma = Sigma.from_function(lambda y: y[0] ^ y[1], num_classes=2, arity=2)
+        >>> apart = sigma.with_spaces({"red": [0], "stop": [1]}).by_space()
+        >>> apart.class_names
+        ('red 0', 'red 1', 'stop 0', 'stop 1')
+        """
+        names = [
+            f"{space.name} {name}" if len(self.spaces) > 1 else name
+            for space in self.spaces
+            for name in space.class_names
+        ]
+        apart = Sigma(laid_apart(self.diagram, self.spaces), self.name, self.options, names)
+        offset, placed = 0, []
+        for space in self.spaces:
+            labels = tuple(range(offset, offset + len(space.labels)))
+            placed.append(Space(space.name, labels, tuple(names[offset : offset + len(labels)]), space.positions))
+            offset += len(labels)
+        apart._spaces = tuple(placed)
+        return apart
 
     def __repr__(self) -> str:
         return (
@@ -305,17 +401,22 @@ class Sigma:
         )
 
     def encode(self, values: Iterable[Hashable]) -> Tensor:
-        """Indices of weak labels given by value: int64 [n].
+        """Indices of weak labels given by value: int64 [n]; bool [n, S] where some values are Python sets of them.
 
         Examples
         --------
-        >>> Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2).encode(["odd", "even"])
-        tensor([1, 0])
+        >>> parity = Sigma.from_function(lambda y: "even" if sum(y) % 2 == 0 else "odd", 3, 2)
+        >>> parity.encode(["odd", "even"]), parity.encode(["odd", {"even", "odd"}])
+        (tensor([1, 0]), tensor([[False,  True],
+                [ True,  True]]))
         """
-        return encode_listed(values, self.weak_labels)
+        sets = encode_sets(values, {label: i for i, label in enumerate(self.weak_labels)})
+        return encode_listed(values, self.weak_labels) if sets is None else sets
 
     def decode(self, indices: Any) -> list[Hashable]:
         """The values of weak labels given by index: the inverse of ``encode``; None for -1, which is invalid.
+
+        Rows of a bool array [n, S] are frozensets.
 
         Examples
         --------
@@ -323,7 +424,8 @@ class Sigma:
         >>> sigma.decode(sigma.apply([[0, 1], [2, 2]]))
         ['odd', 'even']
         """
-        return decode_listed(indices, self.weak_labels)
+        sets = decode_sets(indices, self.weak_labels)
+        return decode_listed(indices, self.weak_labels) if sets is None else sets
 
     def apply(self, labels: Any) -> Any:
         """Indices of the weak labels of label vectors: int [..., M] -> int64 [...], -1 for invalid vectors.
@@ -336,7 +438,8 @@ class Sigma:
     def explains(self, labels: Any, weak: Any) -> Any:
         """Whether label vectors give these weak labels: int [..., M] and weak labels [...] -> bool [...].
 
-        The leading shapes are broadcast against each other. Invalid label vectors explain nothing.
+        The leading shapes are broadcast against each other. Invalid label vectors explain nothing. Sets, or log-weights
+        [..., S], are explained by each of their members.
 
         Examples
         --------
@@ -346,7 +449,8 @@ class Sigma:
         vectors = self._check_labels(labels)
         observed = self._check_observed(weak).to(vectors.device)
         try:
-            torch.broadcast_shapes(vectors.shape[:-1], observed.shape[: observed.dim() - self._weak_dims])
+            dims = self._weak_dims if observed.dtype == torch.int64 else 1
+            torch.broadcast_shapes(vectors.shape[:-1], observed.shape[: observed.dim() - dims])
         except RuntimeError as error:
             expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
             raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
@@ -354,8 +458,21 @@ class Sigma:
         return same if isinstance(labels, Tensor) else same.numpy()
 
     def check_weak(self, weak: Any, batch: int, device: torch.device) -> Tensor:
-        """``weak`` as the int64 tensor on ``device`` that the passes take, for a batch of this size: [batch]."""
-        return check_weak(weak, batch, len(self.weak_labels), device)
+        """``weak`` as the tensor on ``device`` that the passes take, for a batch of this size.
+
+        int64 [batch]; or sets, bool [batch, S]; or log-weights, float [batch, S].
+        """
+        size = len(self.weak_labels)
+        sets = read_sets(weak, size)
+        if sets is None:
+            return check_weak(weak, batch, size, device)
+        if sets.shape != (batch, size):
+            raise InvalidInput("weak", f"{batch} sets of weak labels (shape [{batch}, {size}])", list(sets.shape))
+        return sets.to(device)
+
+    def used(self, weak: Tensor) -> Tensor | None:  # noqa: ARG002
+        """Which positions the samples of checked weak labels have: bool [B, M], or None where all have all of them."""
+        return None
 
     def check_explained(self, weak: Any, batch: int, device: torch.device) -> Tensor:
         """The same, and each must be given by some label vector; listed weak labels always are."""
@@ -369,9 +486,7 @@ class Sigma:
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
         sizes = tuple(int(size) for size in counting.count(self.diagram)[:, 0])
-        if weak is None:
-            return sizes
-        return tuple(sizes[s] for s in self._check_observed(weak).reshape(-1).tolist())
+        return sizes if weak is None else total_sizes(sizes, self._check_observed(weak))
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label in lexicographic order: int64 [R, M]; R over ``limit`` is refused."""
@@ -405,13 +520,17 @@ class Sigma:
         """log P(sigma(y) = s_b) of each sample's own weak label: [B]. Exact, and differentiable as ``log_prob``.
 
         It is not conditioned on y having a weak label (``log_valid``). ``proofs=k`` counts only the k most probable
-        label vectors of s_b.
+        label vectors of s_b. For sets it is log P(sigma(y) in S_b), for log-weights w the logarithm of the sum over all
+        s of exp(w_bs) P(sigma(y) = s).
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
         if proofs is not None:
-            return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs))[0], dim=1)
+            return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs)).values, dim=1)
         layers = self._plan(log_scores.device)
+        if observed.weights is not None:
+            every = passes.log_sum(log_scores, layers, observed.symbols, observed.roots)
+            return passes.log_total(every + log_weights(observed.weights, every), dim=1)
         log_probs = passes.log_sum_at(log_scores, layers, observed.last, observed.symbols, observed.roots)
         return _where_possible(log_probs, observed.possible)
 
@@ -419,6 +538,14 @@ class Sigma:
         """log P(y has a weak label): [B, M, c] -> [B], differentiable."""
         check_log_scores(log_scores, self.arity, self.num_classes)
         return passes.log_total(passes.log_sum(log_scores, self._plan(log_scores.device)), dim=1)
+
+    def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:  # noqa: ARG002
+        """``log_valid`` by the sigma that the samples of checked weak labels have: [B]."""
+        return self.log_valid(log_scores)
+
+    def given_valid(self, log_probs: Tensor) -> Tensor:
+        """log P(s | y has a weak label) from what ``log_prob`` gives, [B, S]."""
+        return log_probs - log_probs.logsumexp(dim=1, keepdim=True)
 
     def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:
         """P(y_i = j | sigma(y) = s_b): [B, M, c]. All zero for a sample whose weak label has probability 0."""
@@ -433,14 +560,15 @@ class Sigma:
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
         """The k most probable label vectors of each sample's weak label.
 
-        Label vectors of probability 0 count as missing. The log-probabilities are differentiable.
+        Label vectors of probability 0 count as missing. The log-probabilities are differentiable. For sets and
+        log-weights these are the k best of all that are allowed, with log-probabilities that include the weights.
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
         observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
-        chosen, pointers = self._k_best(log_scores, observed, check_count("k", k))
+        chosen, pointers, last, rank = self._k_best(log_scores, observed, check_count("k", k))
         found = chosen.detach() > float("-inf")
         chosen = chosen.where(found, float("-inf"))
-        labels = passes.trace_back(self._plan(log_scores.device), pointers, observed.last, found)
+        labels = passes.trace_back(self._plan(log_scores.device), pointers, last, rank, found)
         missing = k - chosen.shape[1]
         return Best(
             torch.nn.functional.pad(labels, (0, 0, 0, missing), value=-1),
@@ -481,13 +609,19 @@ class Sigma:
 
     def _observe(self, weak: Tensor) -> Observed:
         """What the passes have to know of checked weak labels."""
-        return Observed(weak)
+        return Observed(weak, weights=None if weak.dtype == torch.int64 else weak)
 
-    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> tuple[Tensor, list[Tensor]]:
-        """Log-probabilities [B, k'] of the best label vectors of each sample's weak label, and pointers to them."""
+    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> _Chosen:
+        """The best label vectors of each sample's weak label, and how to find them."""
         values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols, observed.roots)
+        if observed.weights is not None:
+            every = (values.permute(2, 0, 1) + log_weights(observed.weights, values).unsqueeze(2)).flatten(1)
+            chosen, place = every.topk(min(k, every.shape[1]), dim=1)
+            kept = values.shape[1]
+            return _Chosen(chosen, pointers, place // kept, place % kept)
         chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
-        return _where_possible(chosen, observed.possible), pointers
+        rank = torch.arange(chosen.shape[1], device=values.device)
+        return _Chosen(_where_possible(chosen, observed.possible), pointers, observed.last.unsqueeze(1), rank)
 
     def _check_labels(self, labels: Any) -> Tensor:
         expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
@@ -498,8 +632,11 @@ class Sigma:
         return vectors
 
     def _check_observed(self, weak: Any) -> Tensor:
-        """Weak labels of any shape: int64 [...]."""
+        """Weak labels of any shape: int64 [...]; or sets or log-weights [..., S]."""
         size = len(self.weak_labels)
+        sets = read_sets(weak, size)
+        if sets is not None:
+            return sets
         expected = f"integers, each an index into sigma.weak_labels (0 to {size - 1})"
         indices = as_integers("weak", weak, expected)
         check_range("weak", indices, size, expected)
@@ -513,8 +650,12 @@ class Sigma:
         return state
 
     def _same(self, weak: Tensor, observed: Tensor) -> Tensor:
-        """Whether weak labels, the first perhaps of invalid vectors, are the same."""
-        return weak == observed
+        """Whether weak labels, the first perhaps of invalid vectors, are the same, or among the observed."""
+        if observed.dtype == torch.int64:
+            return weak == observed
+        allowed = members(observed).expand(*torch.broadcast_shapes(weak.shape, observed.shape[:-1]), -1)
+        among = allowed.gather(-1, weak.clamp_min(0).expand(allowed.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+        return among & (weak != DEAD)
 
     def _following(self, device: torch.device) -> tuple[Tensor, ...]:
         if device not in self._tables:
@@ -523,6 +664,15 @@ class Sigma:
             tables = (np.concatenate([targets, dead]) for targets in self._diagram.targets)
             self._tables[device] = tuple(torch.from_numpy(table).to(device) for table in tables)
         return self._tables[device]
+
+
+class _Chosen(NamedTuple):
+    """Label vectors found by a pass for the k best."""
+
+    values: Tensor  # [B, k'], their log-probabilities
+    pointers: list[Tensor]
+    last: Tensor  # [B, k'] or [B, 1], the last state of each
+    rank: Tensor  # [B, k'] or [k'], which of the best of that state it is
 
 
 def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:

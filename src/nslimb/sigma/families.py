@@ -17,6 +17,8 @@ from nslimb.errors import InvalidInput
 from nslimb.sigma import passes
 from nslimb.sigma.component import Best, Observed, Sigma
 from nslimb.sigma.diagram import DEAD, Diagram, finish_layers
+from nslimb.sigma.roots import log_sum_from_roots
+from nslimb.sigma.sets import log_weights, members, total_sizes
 
 
 class _Tables(NamedTuple):
@@ -71,8 +73,13 @@ class Family(Sigma):
     def accepted(self) -> BoolArray:
         """Which labels some valid label vector of some member has at each position, [M, c]."""
         accepted = np.zeros((self.arity, self.num_classes), dtype=np.bool_)
-        for name, length in zip(self.members, self.lengths, strict=True):
-            accepted[:length] |= self.member(name).accepted
+        lengths = np.array(self.lengths)
+        for length in np.unique(lengths):
+            states = self._roots[lengths == length]
+            for position, targets in list(zip(self._diagram.positions, self._diagram.targets, strict=True))[:length]:
+                rows = targets[np.unique(states)]
+                accepted[position] |= (rows != DEAD).any(axis=0)
+                states = rows[rows != DEAD]
         return accepted
 
     def __repr__(self) -> str:
@@ -97,7 +104,10 @@ class Family(Sigma):
         return Sigma(replace(diagram, order=self._diagram.order), "member", class_names=self.class_names)
 
     def encode(self, values: Iterable[Any]) -> Tensor:
-        """Indices of weak labels given as pairs (member, outcome): int64 [n]."""
+        """Indices of weak labels given as pairs (member, outcome): int64 [n].
+
+        An outcome may be a Python set of them, as in ``("sum", {3, 4})``; then bool [n, S].
+        """
         if isinstance(values, (str, Tensor, np.ndarray)) or not isinstance(values, Iterable):
             raise InvalidInput("values", "a sequence of pairs (member, outcome)", repr(values))
         pairs = list(values)
@@ -105,7 +115,7 @@ class Family(Sigma):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise InvalidInput("values", "pairs (member, outcome)", repr(pair))
             self._find(pair[0], "values")
-        return super().encode(pairs)
+        return super().encode([_set_of_pairs(pair) for pair in pairs])
 
     def apply(self, labels: Any, member: Any = None) -> Any:
         """Indices of the weak labels of label vectors, by a member: int [..., M] -> int64 [...], -1 for invalid ones.
@@ -129,21 +139,21 @@ class Family(Sigma):
         """Whether label vectors give these weak labels, by the members that these name: bool [...]."""
         vectors = as_integers("labels", labels, self._expected_labels)
         observed = self._check_observed(weak).to(vectors.device)
+        member = self._member_of(observed)
         try:
-            shape = torch.broadcast_shapes(vectors.shape[:-1], observed.shape)
+            shape = torch.broadcast_shapes(vectors.shape[:-1], member.shape)
         except RuntimeError as error:
             expected = f"weak labels for label vectors of shape {list(vectors.shape)}"
             raise InvalidInput("weak", expected, f"shape {list(observed.shape)}") from error
-        observed = observed.expand(shape)
-        tables = self._tables_on(vectors.device)
-        outcomes = self._outcomes(vectors.expand(*shape, vectors.shape[-1]), tables.member[observed])
-        same = outcomes == tables.outcome[observed]
+        member = member.expand(shape)
+        given = self._outcomes(vectors.expand(*shape, vectors.shape[-1]), member)
+        same = self._same(self._tables_on(vectors.device).weak[member, given], observed)
         return same if isinstance(labels, Tensor) else same.numpy()
 
     def preimage_sizes(self, weak: Any = None) -> tuple[int, ...]:
         """How many label vectors give each weak label, or each of those in ``weak``: exact integers of any size."""
         sizes = self._ways[self._member, self._outcome].tolist()
-        return tuple(sizes) if weak is None else tuple(sizes[s] for s in self._check_observed(weak).view(-1).tolist())
+        return tuple(sizes) if weak is None else total_sizes(sizes, self._check_observed(weak))
 
     def preimage(self, weak_index: int, limit: int = 1_000_000) -> IntArray:
         """All label vectors of one weak label: int64 [R, M], -1 at positions that its member lacks."""
@@ -154,11 +164,32 @@ class Family(Sigma):
         return np.pad(vectors, ((0, 0), (0, self.arity - vectors.shape[1])), constant_values=-1)
 
     def log_prob(self, log_scores: Tensor) -> Tensor:
-        """log P(outcome | member) of every pair: [B, M, c] -> [B, S]; a row's probabilities sum up member by member."""
-        scores, roots = self._for_every_member(log_scores)
-        found = passes.log_sum(scores, self._plan(scores.device), roots=roots)
-        tables = self._tables_on(scores.device)
-        return found.view(len(log_scores), len(self.members), -1)[:, tables.member, tables.outcome]
+        """log P(outcome | member) of every pair: [B, M, c] -> [B, S]; a row's probabilities sum up member by member.
+
+        One pass from the outcomes back to the roots, for all members of the same length.
+        """
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        tables = self._tables_on(log_scores.device)
+        following, outcomes = self._following(log_scores.device), self._ways.shape[1]
+        found: dict[int, Tensor] = {}
+        for length in sorted(set(self.lengths)):
+            lacking = (torch.arange(self.arity, device=log_scores.device) >= length).view(1, -1, 1)
+            scores = log_scores.masked_fill(lacking, 0.0)
+            found[length] = log_sum_from_roots(scores, following, self._diagram.positions, outcomes)
+        if len(found) == 1:
+            return found[self.arity][:, tables.roots[tables.member], tables.outcome]
+        joined = torch.stack(list(found.values()), dim=1)
+        own = torch.tensor([list(found).index(length) for length in self.lengths], device=log_scores.device)
+        return joined[:, own[tables.member], tables.roots[tables.member], tables.outcome]
+
+    def given_valid(self, log_probs: Tensor) -> Tensor:
+        """log P(outcome | member, y has a weak label by it) from what ``log_prob`` gives, [B, S]."""
+        member = self._tables_on(log_probs.device).member.expand(log_probs.shape)
+        lowest = torch.finfo(log_probs.dtype).min
+        shape = (len(log_probs), len(self.members))
+        peak = log_probs.new_full(shape, lowest).scatter_reduce(1, member, log_probs.detach(), "amax")
+        mass = log_probs.new_zeros(shape).scatter_add(1, member, (log_probs - peak.gather(1, member)).exp())
+        return log_probs - (mass.clamp_min(torch.finfo(mass.dtype).tiny).log() + peak).gather(1, member)
 
     def log_mass(self, log_scores: Tensor, proofs: int) -> Tensor:
         """log of the probability of the ``proofs`` best label vectors of every pair: [B, M, c] -> [B, S]."""
@@ -179,24 +210,52 @@ class Family(Sigma):
         """log P(y has a weak label) by one member: [B, M, c] -> [B], differentiable."""
         return self.member(member).log_valid(log_scores[:, : self.lengths[self._find(member, "member")]])
 
+    def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:
+        """log P(y has a weak label) by the members of the samples' checked weak labels: [B]."""
+        roots = self._tables_on(log_scores.device).roots[self._member_of(weak)]
+        layers = self._plan(log_scores.device)
+        return passes.log_total(passes.log_sum(self._used(log_scores, weak), layers, roots=roots), dim=1)
+
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
         """The k most probable label vectors of each sample's weak label, with -1 at positions that its member lacks."""
         check_log_scores(log_scores, self.arity, self.num_classes)
         checked = self.check_weak(weak, len(log_scores), log_scores.device)
         found = super().best(self._used(log_scores, checked), checked, k)
         tables = self._tables_on(log_scores.device)
-        return Best(found.labels.masked_fill(tables.unused[tables.member[checked]].unsqueeze(1), -1), found.log_probs)
+        unused = tables.unused[self._member_of(checked)].unsqueeze(1)
+        return Best(found.labels.masked_fill(unused, -1), found.log_probs)
+
+    def used(self, weak: Tensor) -> Tensor | None:
+        """Which positions the members of checked weak labels have: bool [B, M], or None where all have all of them."""
+        if min(self.lengths) == self.arity:
+            return None
+        return ~self._tables_on(weak.device).unused[self._member_of(weak)]
 
     def _observe(self, weak: Tensor) -> Observed:
         tables = self._tables_on(weak.device)
-        return Observed(tables.outcome[weak], roots=tables.roots[tables.member[weak]])
+        roots = tables.roots[self._member_of(weak)]
+        if weak.dtype == torch.int64:
+            return Observed(tables.outcome[weak], roots=roots)
+        by_pair = weak if weak.is_floating_point() else log_weights(weak, torch.zeros(()))
+        none = by_pair.new_full((len(weak), self._ways.shape[1]), float("-inf"))
+        weights = none.scatter_reduce(1, tables.outcome.expand(weak.shape), by_pair, "amax")
+        return Observed(weak, roots=roots, weights=weights)
+
+    def _member_of(self, weak: Tensor) -> Tensor:
+        """The member of each weak label [...], or of each set [..., S] of outcomes of one."""
+        member = self._tables_on(weak.device).member
+        if weak.dtype == torch.int64:
+            return member[weak]
+        allowed = members(weak)
+        chosen = member[allowed.to(torch.uint8).argmax(dim=-1)]
+        if weak.device.type == "cpu" and bool((allowed & (member != chosen.unsqueeze(-1))).any()):
+            raise InvalidInput("weak", "sets of outcomes of one member of the family each", "a set of several members")
+        return chosen
 
     def _used(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         """The scores, with those of positions that a sample's member lacks left out: the one label there is sure."""
-        if min(self.lengths) == self.arity:
-            return log_scores
-        tables = self._tables_on(log_scores.device)
-        return log_scores.masked_fill(tables.unused[tables.member[weak]].unsqueeze(-1), 0.0)
+        used = self.used(weak)
+        return log_scores if used is None else log_scores.masked_fill(~used.unsqueeze(-1), 0.0)
 
     def _for_every_member(self, log_scores: Tensor) -> tuple[Tensor, Tensor]:
         """Every sample once for each member, and their roots: [B * members, M, c] and [B * members]."""
@@ -239,6 +298,11 @@ class Family(Sigma):
             with torch.inference_mode(False):  # they outlive the mode they are first asked for in
                 self._by_device[device] = _Tables(*(torch.from_numpy(array).to(device) for array in arrays))
         return self._by_device[device]
+
+
+def _set_of_pairs(pair: tuple[Any, Any]) -> Any:
+    """A pair; where its outcome is a set, the set of pairs."""
+    return {(pair[0], outcome) for outcome in pair[1]} if isinstance(pair[1], set) else pair
 
 
 def _ways_to_outcomes(diagram: Diagram) -> NDArray[Any]:

@@ -162,7 +162,11 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
 
     diagram = compile_steps(("digit", 0, 1), step, finish, len(FORMULA_CLASSES), arity, max_states)
     options = {"precedence": precedence}
-    return Sigma(diagram, "formula", options, FORMULA_CLASSES, partial(_scallop, "formula"))
+    whole = Sigma(diagram, "formula", options, FORMULA_CLASSES, partial(_scallop, "formula"))
+    if arity == 1:
+        return whole
+    positions = {"digit": range(0, arity, 2), "operator": range(1, arity, 2)}
+    return whole.with_spaces(positions, {"digit": range(plus), "operator": (plus, minus, times)})
 
 
 def smallest_parent(

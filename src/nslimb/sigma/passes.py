@@ -323,10 +323,14 @@ def _best_of(incoming: Tensor, group: Tensor, keep: int, padding: int) -> tuple[
     return values, pointer
 
 
-def trace_back(layers: tuple[LayerPlan, ...], pointers: list[Tensor], weak: Tensor, found: Tensor) -> Tensor:
-    """Follow the pointers from the weak labels [B] to the label vectors [B, k, M]; -1 where not ``found`` [B, k]."""
-    batch = torch.arange(len(weak), device=weak.device).unsqueeze(1)
-    state, rank = weak.unsqueeze(1), torch.arange(found.shape[1], device=weak.device)
+def trace_back(
+    layers: tuple[LayerPlan, ...], pointers: list[Tensor], state: Tensor, rank: Tensor, found: Tensor
+) -> Tensor:
+    """Follow the pointers to the label vectors [B, k, M]; -1 where not ``found`` [B, k].
+
+    They begin at last states and ranks among the best of these, which broadcast to [B, k].
+    """
+    batch = torch.arange(len(found), device=found.device).unsqueeze(1)
     labels = {}
     for i in range(len(layers) - 1, -1, -1):
         kept = pointers[i - 1].shape[1] if i else 1

@@ -36,8 +36,9 @@ def resolve_sigma(
     """The sigma called ``name``, compiled: a built-in one, or one's own as ``file.py:object`` or ``module:object``.
 
     One's own is a ``Sigma``; a function of a tuple of labels, for which ``classes`` gives the number or the names of
-    the classes; or, where ``classes`` is not given, a factory that takes the arity and returns a ``Sigma``. Paths are
-    relative to ``base``.
+    the classes; or, where ``classes`` is not given, a factory that takes the arity and returns a ``Sigma``; or a file
+    ``rules.lp`` (a logic program, with ``classes`` and arity) or ``rule.cnf`` (a formula). Paths are relative to
+    ``base``.
 
     Examples
     --------
@@ -49,10 +50,26 @@ def resolve_sigma(
         return _built_in(known, arity, classes, dict(options or {}))
     if options:
         raise InvalidInput("sigma", f"no options for {name}, which is your own", ", ".join(options))
+    if is_rule_file(name):
+        return _from_rules(Path(base or ".", name), arity, classes)
     home = SIGMAS.module(name, base)
     folder = home.parent if isinstance(home, Path) else Path(base or ".")
     with importable(folder):  # functions may import when they run
         return _own(SIGMAS.get(name, base), name, arity, classes)
+
+
+def is_rule_file(name: str) -> bool:
+    """Whether a name is that of a file with a logic program or a formula."""
+    return Path(name).suffix in (".lp", ".cnf")
+
+
+def _from_rules(path: Path, arity: int | None, classes: int | Sequence[str] | None) -> Sigma:
+    if path.suffix == ".cnf":
+        return _fitting(Sigma.from_dimacs(path, arity), path.name, arity, classes)
+    if arity is None or classes is None:
+        missing = "arity" if arity is None else "classes"
+        raise InvalidInput(missing, f"given for {path.name}, which does not tell it", "none")
+    return Sigma.from_asp(path, [classes] * arity)
 
 
 def check_options(name: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> None:

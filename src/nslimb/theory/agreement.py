@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -33,6 +34,40 @@ class Candidates(NamedTuple):
         matrices[each, self.classes] *= risks[:, None]
         matrices[each, self.classes, self.classes] = 1 - risks
         return np.asarray(matrices)
+
+
+class AnyAgreement(Protocol):
+    """1 - R_P and its derivatives for many confusion matrices."""
+
+    classes: int
+    degree: int  # of the polynomial that it is along a line
+
+    def value(self, matrices: FloatArray) -> FloatArray: ...
+
+    def gradient(self, matrices: FloatArray) -> FloatArray: ...
+
+    def after_jumps(self, candidates: Candidates, risks: FloatArray) -> FloatArray: ...
+
+
+class MeanAgreement:
+    """The mean of the agreements of several sigmas, each with its share of the samples."""
+
+    def __init__(self, sigmas: Sequence[Sigma], shares: FloatArray, ratios: FloatArray) -> None:
+        self.parts = [(share, Agreement(sigma, ratios)) for share, sigma in zip(shares, sigmas, strict=True)]
+        self.degree = max(part.degree for _, part in self.parts)
+        self.classes = sigmas[0].num_classes
+
+    def value(self, matrices: FloatArray) -> FloatArray:
+        """[N, c, c] -> [N]."""
+        return np.asarray(sum(share * part.value(matrices) for share, part in self.parts))
+
+    def gradient(self, matrices: FloatArray) -> FloatArray:
+        """[N, c, c] -> [N, c, c]."""
+        return np.asarray(sum(share * part.gradient(matrices) for share, part in self.parts))
+
+    def after_jumps(self, candidates: Candidates, risks: FloatArray) -> FloatArray:
+        """The value [N, c, c] after the row of class b is replaced by e_m, for every b and m."""
+        return np.asarray(sum(share * part.after_jumps(candidates, risks) for share, part in self.parts))
 
 
 class Agreement:

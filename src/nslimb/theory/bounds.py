@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,11 +14,12 @@ from nslimb.arrays import FloatArray
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
-from nslimb.theory.agreement import Candidates
+from nslimb.sigma.families import Family
+from nslimb.theory.agreement import Candidates, MeanAgreement
 from nslimb.theory.certificate import ClassCertificate
 from nslimb.theory.cobyla import cobyla_bounds
 from nslimb.theory.inputs import check_positive_ratios, check_risks, check_several_classes
-from nslimb.theory.local import LocalBounds, LocalSolver
+from nslimb.theory.local import LocalBounds, LocalSolver, check_pairs
 from nslimb.theory.relaxation import MAX_VARIABLES, Relaxation
 from nslimb.theory.risk import valid_probability
 
@@ -41,6 +43,7 @@ def class_risk_bounds(
     *,
     method: Literal["local", "cobyla"] = "local",
     certify: bool = True,
+    shares: Mapping[Hashable, float] | None = None,
 ) -> ClassRiskBounds:
     """Phi_{sigma,j}(R_P) for every class j: how wrong a classifier with partial risk R_P can be on class j.
 
@@ -58,6 +61,9 @@ def class_risk_bounds(
     at most 250,000 variables (arity 2 with up to 26 classes, arity 3 with up to 10); elsewhere ``status`` is "local"
     and ``note`` says so. ``method="cobyla"`` is the paper's procedure: median of ten runs, without a certificate.
 
+    For a family R_P is the mean of its members' partial risks, weighed by the ``shares`` {member: share} of the samples
+    that have them (equal ones if not given); the bounds are "local", without a certificate.
+
     A single label, arity 1, needs no search: Phi_j(R) = min(1, R / r_j), r_j given a valid label, where no other class
     has the weak label of j, else 1.
 
@@ -73,6 +79,8 @@ def class_risk_bounds(
         ``"local"``, or ``"cobyla"`` for the paper's procedure.
     certify
         Prove upper bounds.
+    shares
+        Of the members of a family among the samples.
 
     Returns
     -------
@@ -95,10 +103,16 @@ def class_risk_bounds(
     ----------
     Program (2) of the paper.
     """
-    checked = check_positive_ratios(ratios, check_several_classes(sigma).num_classes)
+    check_several_classes(sigma, families=method != "cobyla")
+    checked = check_positive_ratios(ratios, sigma.num_classes)
     risks = check_risks("partial_risk", partial_risk)
     if method not in ("local", "cobyla"):
         raise InvalidInput("method", "'local' or 'cobyla'", repr(method))
+    if isinstance(sigma, Family):
+        result = _of_family(sigma, checked, np.atleast_1d(risks), _shares(sigma, shares))
+        return result if risks.ndim else _first(result)
+    if shares is not None:
+        raise InvalidInput("shares", "none, as there is one sigma for all samples", repr(shares))
     solve = _cobyla if method == "cobyla" else _single if sigma.arity == 1 else _local
     result = solve(sigma, checked, np.atleast_1d(risks), certify)
     return result if risks.ndim else _first(result)
@@ -121,7 +135,7 @@ def _single(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, _certif
 
 
 def _local(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, certify: bool) -> ClassRiskBounds:
-    solver = LocalSolver(sigma, ratios)
+    solver = LocalSolver.of(sigma, ratios)
     found = solver.solve(partial_risks)
     variables = Relaxation.variables(sigma)
     if not certify or variables > MAX_VARIABLES:
@@ -130,6 +144,30 @@ def _local(sigma: Sigma, ratios: FloatArray, partial_risks: FloatArray, certify:
         return ClassRiskBounds(found.risks, found.risks, unknown, _all("local", found.risks), found.confusion, note)
     upper, found = _certify(sigma, ratios, partial_risks, solver, found)
     return ClassRiskBounds(upper, found.risks, upper - found.risks, _all("certified", upper), found.confusion, "")
+
+
+def _of_family(sigma: Family, ratios: FloatArray, partial_risks: FloatArray, shares: FloatArray) -> ClassRiskBounds:
+    """The search with the agreements of all members that occur, averaged."""
+    members = [sigma.member(name) for name, share in zip(sigma.members, shares, strict=True) if share > 0]
+    for member in members:
+        check_pairs(member)
+    found = LocalSolver(MeanAgreement(members, shares[shares > 0], ratios)).solve(partial_risks)
+    note = "no certificate: the partial risk is the mean of a family's members"
+    unknown = np.full(found.risks.shape, np.nan)
+    return ClassRiskBounds(found.risks, found.risks, unknown, _all("local", found.risks), found.confusion, note)
+
+
+def _shares(sigma: Family, shares: Mapping[Hashable, float] | None) -> FloatArray:
+    """The share of the samples that each member has, [members]."""
+    if shares is None:
+        return np.full(len(sigma.members), 1 / len(sigma.members))
+    expected = f"a share of at least 0 for each of {', '.join(map(repr, sigma.members))}, to sum to 1"
+    if not isinstance(shares, Mapping) or set(shares) != set(sigma.members):
+        raise InvalidInput("shares", expected, repr(shares))
+    values = np.array([shares[name] for name in sigma.members], dtype=np.float64)
+    if not values.min() >= 0 or abs(values.sum() - 1) > 1e-6:
+        raise InvalidInput("shares", expected, repr(shares))
+    return values
 
 
 def _certify(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nslimb.arrays import IntArray
+from nslimb.arrays import BoolArray, IntArray
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD, MAX_STATES, finish_layers
 from nslimb.sigma.pieces import Piece, Pieces
@@ -28,19 +28,22 @@ class Found(NamedTuple):
     complete: bool
 
 
-def search(support: Support, num_classes: int, samples: float | None, budget: float, limit: int) -> Found:
+def search(support: Support, allowed: BoolArray, samples: float | None, budget: float, limit: int) -> Found:
     """Branch and bound: map one class after the other, and give up what is contradicted too much already.
 
     Without ``samples`` nothing may contradict a map; with them, samples * P(contradiction) is at most the budget.
+    ``allowed`` [c, c] says which classes each may be read as.
     """
+    num_classes = len(allowed)
     waiting = [(0, np.full((1, num_classes), -1, dtype=np.int64))]
     found: list[IntArray] = []
     number = looked_at = 0
     while waiting and number <= limit and looked_at <= _MAX_LOOKED_AT:
         mapped, maps = waiting.pop()
         label = support.order[mapped]
-        maps = np.repeat(maps, num_classes, axis=0)
-        maps[:, label] = np.tile(np.arange(num_classes), len(maps) // num_classes)
+        choices = np.flatnonzero(allowed[label])
+        maps = np.repeat(maps, len(choices), axis=0)
+        maps[:, label] = np.tile(choices, len(maps) // len(choices))
         looked_at += len(maps)
         if samples is None:
             kept = ~support.some(maps, mapped + 1)

@@ -21,9 +21,9 @@ def check_positive_ratios(ratios: Any, num_classes: int) -> FloatArray:
     return checked
 
 
-def check_several_classes(sigma: Any) -> Sigma:
+def check_several_classes(sigma: Any, families: bool = False) -> Sigma:
     """A sigma of at least two classes: with one there is no risk."""
-    checked = Sigma.check(sigma)
+    checked = Sigma.check(sigma, families)
     if checked.num_classes < 2:
         raise InvalidInput("sigma", "at least 2 classes", "1 class")
     return checked

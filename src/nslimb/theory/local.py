@@ -9,7 +9,7 @@ import numpy as np
 from nslimb.arrays import FloatArray, IntArray
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
-from nslimb.theory.agreement import Agreement, Candidates
+from nslimb.theory.agreement import Agreement, AnyAgreement, Candidates
 from nslimb.theory.risk import pair_entries
 
 _MAX_STEPS = 30
@@ -62,6 +62,15 @@ def _level(partial_risks: FloatArray) -> FloatArray:
     return np.asarray(1 - partial_risks - 4e-13)
 
 
+def check_pairs(sigma: Sigma) -> None:
+    """Refuse a sigma with too many pairs of states for the passes that a search needs."""
+    if pair_entries(sigma) > _MAX_ENTRIES:
+        raise TooLarge(
+            f"class risk bounds: {sigma!r} has {pair_entries(sigma)} pairs of states and labels in a layer, "
+            f"more than {_MAX_ENTRIES}; the search needs thousands of passes over them"
+        )
+
+
 class LocalBounds(NamedTuple):
     risks: FloatArray  # [K, c]: the risk of class j that some H reaches
     confusion: FloatArray  # [K, c, c, c]: that H
@@ -78,14 +87,15 @@ class LocalSolver:
     start for every other.
     """
 
-    def __init__(self, sigma: Sigma, ratios: FloatArray, seed: int = 0) -> None:
-        if pair_entries(sigma) > _MAX_ENTRIES:
-            raise TooLarge(
-                f"class risk bounds: {sigma!r} has {pair_entries(sigma)} pairs of states and labels in a layer, "
-                f"more than {_MAX_ENTRIES}; the search needs thousands of passes over them"
-            )
-        self.agreement = Agreement(sigma, ratios)
-        self.polynomial = _Polynomial(sigma.arity)
+    @classmethod
+    def of(cls, sigma: Sigma, ratios: FloatArray) -> LocalSolver:
+        """For one sigma."""
+        check_pairs(sigma)
+        return cls(Agreement(sigma, ratios))
+
+    def __init__(self, agreement: AnyAgreement, seed: int = 0) -> None:
+        self.agreement = agreement
+        self.polynomial = _Polynomial(agreement.degree)
         self.pool = self._starts(np.random.default_rng(seed))
         self.values = self._values(self.pool)
         for risk in (1.0, 0.5):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nslimb.arrays import FloatArray, IntArray
-from nslimb.checks import as_integers, check_count, check_range, check_ratios
+from nslimb.arrays import BoolArray, FloatArray, IntArray
+from nslimb.checks import check_count, check_ratios
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.sigma.families import Family
+from nslimb.sigma.spaces import apart, ratios_apart
+from nslimb.sigma.support import read_support
 from nslimb.theory.consistent import Found, by_combining, search
 from nslimb.theory.contradictions import ListedSupport, ProductSupport, Support
 
@@ -62,7 +63,9 @@ def shortcuts(
     Parameters
     ----------
     sigma
-        A transducer is taken with its weak labels listed. For a family a map has to explain every member.
+        A transducer is taken with its weak labels listed. For a family a map has to explain every member. Where sigma
+        has several spaces, there is a map for each: classes are those of all spaces, one after another
+        (``sigma.by_space().class_names``).
     support
         Which label vectors occur: None for all, an array [n, M] of equally likely ones, or a mapping
         {vector: probability}. Those without a weak label never reach a learner and constrain nothing; to read a valid
@@ -95,6 +98,8 @@ def shortcuts(
     >>> shortcuts(Sigma.from_function(max, num_classes=10, arity=4), samples=3000, budget=1).count
     3
     """
+    if _has_spaces(sigma):
+        sigma, support, ratios = _by_space(sigma, support, ratios)
     members, arity, size = _members(sigma)
     rate, allowed, kept_distance = _numbers(samples, budget, tolerance)
     limit = check_count("limit", limit)
@@ -103,26 +108,61 @@ def shortcuts(
         by_position = np.full((arity, size), 1 / size) if given is None else given
         known: Support = _product(members, by_position)
         shares = by_position.mean(axis=0)
-        found = search(known, size, rate, allowed, limit)
+        found = search(known, _readable(sigma), rate, allowed, limit)
     else:
         vectors, probabilities = _listed(support, members, arity, size, given)
         listed = ListedSupport(members, vectors, probabilities)
         known = listed
         shares = np.bincount(vectors.ravel(), np.repeat(probabilities, arity), size) if given is None else given.mean(0)
-        found = _of_listed(members, listed, size, rate, allowed, limit)
+        found = _of_listed(members, listed, _readable(sigma), rate, allowed, limit)
     shares = np.where(np.isin(np.arange(size), known.order), shares, 0)
     return _result(found, shares / shares.sum(), kept_distance)
 
 
+def _has_spaces(sigma: Any) -> bool:
+    """Whether classes of different spaces must not be taken for each other, and are not numbered through already."""
+    if not isinstance(sigma, Sigma) or not sigma.lists_weak_labels or len(sigma.spaces) == 1:
+        return False
+    return [label for space in sigma.spaces for label in space.labels] != list(range(sigma.num_classes))
+
+
+def _by_space(sigma: Sigma, support: Any, ratios: Any) -> tuple[Sigma, Any, Any]:
+    """Sigma, the support and the ratios in the classes of all spaces."""
+    arity, size = sigma.arity, sigma.num_classes
+    if support is not None:
+        listed = read_support(support, arity, size)
+        vectors = apart(sigma.spaces, listed.vectors)
+        if (vectors < 0).any():
+            given = tuple(listed.vectors[(vectors < 0).any(axis=1)][0].tolist())
+            raise InvalidInput("support", "labels of each position's own space", repr(given))
+        support = dict(zip(map(tuple, vectors.tolist()), listed.probabilities.tolist(), strict=True))
+    if ratios is not None:
+        ratios = ratios_apart(sigma.spaces, np.broadcast_to(check_ratios(ratios, arity, size), (arity, size)))
+    return sigma.by_space(), support, ratios
+
+
+def _readable(sigma: Sigma) -> BoolArray:
+    """Which classes may be read as which, [c, c]: those of one space."""
+    if not sigma.lists_weak_labels or len(sigma.spaces) == 1:
+        return np.ones((sigma.num_classes, sigma.num_classes), dtype=np.bool_)
+    of_class = np.concatenate([np.full(len(space.labels), k) for k, space in enumerate(sigma.spaces)])
+    return np.asarray(of_class[:, None] == of_class)
+
+
 def _of_listed(
-    members: Sequence[Sigma], support: ListedSupport, size: int, samples: float | None, budget: float, limit: int
+    members: Sequence[Sigma],
+    support: ListedSupport,
+    readable: BoolArray,
+    samples: float | None,
+    budget: float,
+    limit: int,
 ) -> Found:
     if samples is None and len(support.vectors) * len(members) <= _MAX_CONSTRAINTS:
         try:
-            return by_combining(members, support, size, limit)
+            return by_combining(members, support, len(readable), limit)
         except TooLarge:
             pass
-    return search(support, size, samples, budget, limit)
+    return search(support, readable, samples, budget, limit)
 
 
 def _result(found: Found, ratios: FloatArray, tolerance: float) -> Shortcuts:
@@ -185,25 +225,8 @@ def _listed(
     support: Any, members: Sequence[Sigma], arity: int, size: int, ratios: FloatArray | None
 ) -> tuple[IntArray, FloatArray]:
     """The label vectors that occur, each once, with a weak label by some member, and their probabilities."""
-    expected = f"label vectors of {arity} integers from 0 to {size - 1}, or a mapping from such to probabilities"
-    weights: NDArray[Any] | None = None
-    if isinstance(support, Mapping):
-        try:
-            weights = np.array(list(support.values()), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("support", expected, f"probabilities that are no numbers ({error})") from error
-        support = list(support)
-    table = as_integers("support", list(support) if isinstance(support, (set, frozenset)) else support, expected)
-    if table.dim() != 2 or table.shape[1] != arity or len(table) == 0:
-        raise InvalidInput("support", expected, f"shape {list(table.shape)}")
-    check_range("support", table, size, expected)
-    vectors, inverse = np.unique(table.cpu().numpy(), axis=0, return_inverse=True)
-    if weights is None:
-        weights = np.full(len(table), 1 / len(table))
-    if not np.isfinite(weights).all() or weights.min() < 0 or abs(weights.sum() - 1) > 1e-4:
-        raise InvalidInput("support", "probabilities of at least 0 that sum to 1", f"a sum of {weights.sum():g}")
-    probabilities = np.bincount(inverse.reshape(-1), weights)
-    there = probabilities > 0
+    vectors, probabilities = read_support(support, arity, size)
+    there = np.ones(len(vectors), dtype=np.bool_)
     if ratios is not None:
         there &= (ratios[np.arange(arity), vectors] > 0).all(axis=1)
     there &= np.any([sigma.apply(vectors[:, : sigma.arity]) != DEAD for sigma in members], axis=0)

@@ -15,5 +15,10 @@ BENCHMARKS: Registry[Benchmark] = Registry(
         "hwf": "nslimb.experiment.benchmarks.hwf:HWF",
         "smallest_parent": "nslimb.experiment.benchmarks.smallest_parent:SMALLEST_PARENT",
         "addition": "nslimb.experiment.benchmarks.addition:ADDITION",
+        "partial": "nslimb.experiment.benchmarks.partial:PARTIAL",
+        "even_odd": "nslimb.experiment.benchmarks.even_odd:EVEN_ODD",
+        "half": "nslimb.experiment.benchmarks.half:HALF",
+        "mnmath": "nslimb.experiment.benchmarks.mnmath:MNMATH",
+        "xor": "nslimb.experiment.benchmarks.xor:XOR",
     },
 )

@@ -12,6 +12,11 @@ from nslimb.sigma.component import Sigma
 Tail = str | tuple[int | str, ...]
 
 
+def two_only(arity: int) -> str:
+    """For benchmarks of pairs."""
+    return "" if arity == 2 else "2"
+
+
 def any_arity(arity: int) -> str:
     """A check of arities: what was expected, in words, where one is not allowed; else nothing."""
     return "" if arity >= 1 else "integers of at least 1"
@@ -37,3 +42,11 @@ class Benchmark:
     # The tables that show it, and the long tails that each shows (None: all).
     tables: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     experiment: str = ""  # in MLflow; its name if empty
+    # Weak labels are candidate sets: each other one joins the true one with this probability.
+    ambiguity: float = 0.0
+    # The label vectors that occur, where not all do: listed, or by sigma; as ``draw_samples`` takes them.
+    support: tuple[tuple[int, ...], ...] | Callable[[Sigma], Any] | None = None
+
+    def occurring(self, sigma: Sigma) -> Any:
+        """The label vectors that occur; None where all do."""
+        return self.support(sigma) if callable(self.support) else self.support

@@ -22,13 +22,15 @@ from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.marginals import Marginals
 from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
-from nslimb.learning.loop import predict
+from nslimb.learning.loop import network_of, predict
 from nslimb.learning.methods.base import Method
+from nslimb.metrics.confusion import confusion_matrix
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
-from nslimb.networks import Classifier, build
+from nslimb.networks import Classifier, Spaced
 from nslimb.sigma.component import Sigma
 from nslimb.theory.confusions import confusions
+from nslimb.theory.majority import learned_shortcut
 
 
 class OpenRun(NamedTuple):
@@ -53,7 +55,7 @@ def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
     cell = folder.parent
     sigma = sigma_of(recipe, host)
     stored = load_weights(folder / names.MODEL)
-    network = build(recipe["network"], sigma.num_classes, recipe["seed"], base=host.base)
+    network = network_of(recipe["network"], sigma, recipe["seed"], base=host.base)
     network.load_state_dict(stored["network"])
     method = method_of(recipe, host, sigma, cell)
     method.load_state_dict(stored["method"])
@@ -76,8 +78,11 @@ def test_scores(run: OpenRun) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def ceiling_of(run: OpenRun) -> Ceiling | None:
-    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it, or lists nothing."""
-    if not run.sigma.is_listed:
+    """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it, or lists nothing.
+
+    It is that of single weak labels of one sigma, so that there is none for sets and families.
+    """
+    if not run.sigma.lists_weak_labels or run.samples.train_weak.dtype.kind != "i":
         return None
     try:
         found = confusions(run.sigma, run.gold.ratios, weak=run.samples.train_weak)
@@ -87,6 +92,13 @@ def ceiling_of(run: OpenRun) -> Ceiling | None:
     return Ceiling(identifiable=float(shares[~found.lost].sum()), lost=np.flatnonzero(found.lost).tolist())
 
 
+def shortcut_of(run: OpenRun, scores: torch.Tensor) -> list[int] | None:
+    """The reading of the classes that a network has learned in place of the true one, and that explains all samples."""
+    matrix = confusion_matrix(run.gold.test, scores.argmax(-1).cpu().numpy(), run.sigma.num_classes)
+    found = learned_shortcut(run.sigma, matrix, run.gold.train, run.samples.train_weak)
+    return None if found is None else found.tolist()
+
+
 def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     """Metrics of a trained model before and after each adjustment: metrics.json."""
     began = time.perf_counter()
@@ -94,6 +106,9 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     run = open_run(recipe, host, ready, folder)
     ratios, gold = run.ratios, run.gold
     scores, in_tuples = test_scores(run)
+    if isinstance(run.network, Spaced):  # an image is known to be of its kind, and a position of its space
+        scores = run.network.among_their_kind(scores, torch.from_numpy(gold.test)).log_softmax(-1)
+        in_tuples = run.network.at_positions(in_tuples).log_softmax(-1)
     tried = [as_adjustment(entry, host.base) for entry in recipe["adjustments"]]
     adjusted = evaluate_adjustments(
         scores,
@@ -107,8 +122,9 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         metrics=[(entry.rpartition(":")[2], METRICS.get(entry, host.base)) for entry in recipe["metrics"]],
         test_tuples=(in_tuples, gold.test_tuples) if ratios.ndim == 2 else None,
     )
-    right = run.sigma.explains(in_tuples.argmax(dim=-1).numpy(), run.sigma.apply(gold.test_tuples))
-    adjusted["none"]["test_weak_accuracy"] = float(np.mean(right))
+    if not run.sigma.is_family:  # whose test tuples have no member
+        right = run.sigma.explains(in_tuples.argmax(dim=-1).numpy(), run.sigma.apply(gold.test_tuples))
+        adjusted["none"]["test_weak_accuracy"] = float(np.mean(right))
     content = Metrics(
         source=run.source.name,
         adjustments=adjusted,
@@ -118,7 +134,8 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
             estimated=ratios.tolist(),
             true=gold.ratios.tolist(),
         ),
-        ceiling=ceiling_of(run),
+        ceiling=None if "support" in recipe else ceiling_of(run),  # that of independent labels
+        shortcut=shortcut_of(run, scores),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],
         seconds=time.perf_counter() - began,

@@ -19,6 +19,12 @@ def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -
     """Estimate the hidden ratios from the weak labels of the training samples."""
     began = time.perf_counter()
     sigma = sigma_of(recipe, host)
+    if "ratios" in recipe:  # Algorithm 1 takes labels to be independent, which they are not here
+        known = Marginals(
+            ratios=recipe["ratios"], log_likelihood=0.0, iterations=0, converged=True, not_identified=[], seconds=0.0
+        )
+        write_schema(marginals, known)
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotIdentified)  # it is in the file
         found = estimate_marginal(load_samples(samples).train_weak, sigma, sigma.groups, **_options(recipe))

@@ -57,11 +57,19 @@ class Host:
 
 def sigma_of(recipe: Recipe, host: Host) -> Sigma:
     """The symbolic component of a recipe."""
-    values = dict(recipe["problem"])
-    arity = values.pop("arity")
+    return _problem_of(recipe).build(recipe["problem"]["arity"], host.base)
+
+
+def support_of(recipe: Recipe, host: Host, sigma: Sigma) -> Any:
+    """The label vectors that occur, as its benchmark lists them."""
+    return _problem_of(recipe).benchmark(host.base).occurring(sigma)
+
+
+def _problem_of(recipe: Recipe) -> Problem:
+    values = {key: value for key, value in recipe["problem"].items() if key not in ("arity", "rules")}
     if isinstance(values["classes"], list):
         values["classes"] = tuple(values["classes"])
-    return Problem(**values).build(arity, host.base)
+    return Problem(**values)
 
 
 def source_of(recipe: Recipe, host: Host, sigma: Sigma, ready: str) -> ImageSource:

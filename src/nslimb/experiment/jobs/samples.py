@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nslimb.data.once import ONCE, draw_once
 from nslimb.data.samples import draw_samples, save
-from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of
+from nslimb.experiment.jobs.recipe import Host, Recipe, sigma_of, source_of, support_of
 
 
 def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Path) -> None:
@@ -27,6 +27,8 @@ def make_samples(recipe: Recipe, host: Host, ready: str, samples: Path, gold: Pa
             reverse=tail == "reversed",
             order=None if isinstance(tail, str) else tuple(tail),
             noise=recipe.get("noise", 0.0),
+            ambiguity=recipe.get("ambiguity", 0.0),
+            support=support_of(recipe, host, sigma) if "support" in recipe else None,
         )
     save(drawn, samples)
     save(hidden, gold)

@@ -32,6 +32,7 @@ class Metrics(Schema):
     adjustments: dict[str, dict[str, Any]]
     ratios: RatioError
     ceiling: Ceiling | None  # None where sigma is too large for it
+    shortcut: list[int] | None = None  # the reading of the classes that was learned, if another than the true one
     settings: str  # digest of all settings that led here
     code: dict[str, str]  # digests of the code of each step
     seconds: float

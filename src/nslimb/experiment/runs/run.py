@@ -23,3 +23,4 @@ class RunFile(Schema):
     commit: str
     seconds: dict[str, float]
     ended: float | None = None  # when training ended, in seconds since 1970; files of before do not tell
+    start: int | None = None  # which of several starts explained the weak validation samples best

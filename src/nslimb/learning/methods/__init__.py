@@ -27,6 +27,7 @@ METHODS: Registry[type[Method]] = Registry(
         "sot-emp": "nslimb.learning.methods.sot:SotEmp",
         "sot-alg1": "nslimb.learning.methods.sot:SotAlg1",
         "sot-gold": "nslimb.learning.methods.sot:SotGold",
+        "transport": "nslimb.learning.methods.transport:Transport",
         "supervised": "nslimb.learning.methods.supervised:Supervised",
     },
 )
@@ -45,6 +46,7 @@ def make_method(
     sigma: Sigma,
     *,
     estimated_ratios: Any = None,
+    given_ratios: Any = None,
     gold_ratios: Any = None,
     gold_labels: Any = None,
     **settings: Any,
@@ -52,8 +54,8 @@ def make_method(
     """The method by its name in the tables, with ``settings`` of its own (the fields of its ``Settings``).
 
     A method is given those of the other arguments that it asks for: ``estimated_ratios`` are Algorithm 1's, which a
-    method estimates itself from the training samples where they are missing; ``gold_ratios`` and ``gold_labels`` serve
-    oracles (``ilp-gold``, ``supervised``) alone.
+    method estimates itself from the training samples where they are missing; ``given_ratios`` are those that the user
+    knows (``transport``); ``gold_ratios`` and ``gold_labels`` serve oracles (``ilp-gold``, ``supervised``) alone.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def make_method(
         Such as ``sl``, ``recipe`` or ``ilp-alg1``.
     sigma
         The symbolic component.
-    estimated_ratios, gold_ratios, gold_labels
+    estimated_ratios, given_ratios, gold_ratios, gold_labels
         What some methods need, see above.
     **settings
         Fields of the method's ``Settings``.
@@ -81,5 +83,10 @@ def make_method(
     for key in settings:
         if key not in known:
             raise InvalidInput(f"settings of {name}", ", ".join(known) or "none", repr(key))
-    given = {"estimated_ratios": estimated_ratios, "gold_ratios": gold_ratios, "gold_labels": gold_labels}
-    return made(Sigma.check(sigma), made.Settings(**settings), **{key: given[key] for key in made.needs})
+    given = {
+        "estimated_ratios": estimated_ratios,
+        "given_ratios": given_ratios,
+        "gold_ratios": gold_ratios,
+        "gold_labels": gold_labels,
+    }
+    return made(Sigma.check(sigma, families=True), made.Settings(**settings), **{key: given[key] for key in made.needs})

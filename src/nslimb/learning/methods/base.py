@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -15,6 +15,7 @@ from nslimb.learning.noise import estimate_noise
 from nslimb.learning.semantic import Form
 from nslimb.learning.weights import weak_weights
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.sets import refuse_sets
 
 _FIRST_ESTIMATE = 3  # epochs: before, predictions say little about wrong labels
 _LEAST_GAIN = 10.0  # nats by which wrong labels must explain the samples better than none do
@@ -25,9 +26,10 @@ class Batch(NamedTuple):
 
     logits: Tensor  # [B, M, c]
     features: Tensor  # [B, M, d]
-    weak: Tensor  # [B]
+    weak: Tensor  # [B], or sets or log-weights [B, S]
     rows: Tensor  # [B], which training samples these are
     head: nn.Module
+    used: Tensor | None = None  # [B, M], which positions the samples have; None where all have all of them
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Method:
 
     printed: ClassVar[str] = ""  # its name in tables and figures
     oracle: ClassVar[bool] = False  # True for methods that see gold labels
-    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_ratios, gold_ratios, gold_labels: given to the constructor
+    needs: ClassVar[tuple[str, ...]] = ()  # of estimated_, given_, gold_ratios, gold_labels: given to the constructor
     milliseconds_per_label: ClassVar[float] = 0.0  # on a core, beside the network
     Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
     pre_epochs = 0  # epochs before the network starts anew
@@ -49,6 +51,11 @@ class Method:
     def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
         self.sigma, self.settings, self.given = sigma, settings, given
         self.epochs_done = 0
+
+    @classmethod
+    def starts(cls, settings: Any) -> Sequence[tuple[Any, int]]:
+        """Settings and the number of a restart for each training of which the grid keeps the best; usually one."""
+        return [(settings, 0)]
 
     def begin(self, samples: Samples) -> None:  # noqa: ARG002
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
@@ -127,7 +134,10 @@ class WeakMethod(Method):
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         self.samples = samples
-        if self.settings.noise == "auto" and self.sigma.lists_weak_labels:
+        single = samples.train_weak.dtype.kind == "i"
+        if self.settings.noise not in ("auto", 0) and not single:
+            refuse_sets(samples.train_weak, len(self.sigma.weak_labels), "a noise rate")
+        if self.settings.noise == "auto" and self.sigma.lists_weak_labels and single:
             self.likelihoods = torch.zeros(len(samples.train))
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
 

@@ -14,6 +14,8 @@ from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakSettings
 from nslimb.learning.methods.ratios import Alg1Ratios
 from nslimb.learning.methods.sl import semantic_losses
+from nslimb.marginals.likelihood import WeakLikelihood
+from nslimb.marginals.observations import observed_likelihood
 from nslimb.networks import Classifier
 from nslimb.sigma.component import Sigma
 
@@ -50,12 +52,16 @@ class SlPrior(Alg1Ratios):
         self.mean: Tensor | None = None  # [M, c]
         self.seen: Tensor | None = None  # indices of the weak labels that occur
         self.shares: Tensor | None = None  # their frequencies
+        self.likelihood: WeakLikelihood | None = None  # in their place, for sets and families
 
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         if self.settings.psi == 0:
             return
         self.mean = self.ratios.expand(self.sigma.arity, -1).float()
+        self.likelihood = observed_likelihood(samples.train_weak, self.sigma, None, False, 0.0)
+        if self.likelihood is not None:
+            return
         counts = np.bincount(samples.train_weak, minlength=len(self.sigma.weak_labels))
         self.seen = torch.from_numpy(np.flatnonzero(counts))
         self.shares = torch.from_numpy(counts[counts > 0] / counts.sum()).float()
@@ -82,11 +88,16 @@ class SlPrior(Alg1Ratios):
 
     def mean_loss(self, batch: Batch) -> Tensor:
         """-sum_s p_s log Psi_s of the moving mean prediction, given that there is a weak label; a scalar."""
-        if self.mean is None or self.seen is None or self.shares is None:
+        if self.mean is None:
             raise InvalidInput("samples", "training samples before the first batch", "none so far")
-        newest = _shared(batch.logits.softmax(-1).mean(dim=0), self.sigma.groups)
+        newest = _shared(_mean_prediction(batch, self.mean.to(batch.logits.device)), self.sigma.groups)
         mean = _MOMENTUM * self.mean.to(newest.device) + (1 - _MOMENTUM) * newest
         self.mean = mean.detach()
+        if self.likelihood is not None:
+            log_probs = self.likelihood.log_probs(mean.log().unsqueeze(0))[0]
+            return -(torch.from_numpy(self.likelihood.shares).to(log_probs) * log_probs).sum()
+        if self.seen is None or self.shares is None:
+            raise InvalidInput("samples", "training samples before the first batch", "none so far")
         log_psi = self.sigma.log_prob(mean.log().unsqueeze(0))[0].log_softmax(0)
         if self.seen.device != newest.device:
             self.seen, self.shares = self.seen.to(newest.device), self.shares.to(newest.device)
@@ -98,6 +109,16 @@ class SlPrior(Alg1Ratios):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.mean = state["mean"]
+
+
+def _mean_prediction(batch: Batch, before: Tensor) -> Tensor:
+    """The mean prediction of each position [M, c]; what it was ``before`` where no sample of the batch has it."""
+    predicted = batch.logits.softmax(-1)
+    if batch.used is None:
+        return predicted.mean(dim=0)
+    number = batch.used.sum(dim=0).unsqueeze(-1)
+    mean = (predicted * batch.used.unsqueeze(-1)).sum(dim=0) / number.clamp_min(1)
+    return torch.where(number > 0, mean, before)
 
 
 def _shared(by_position: Tensor, groups: tuple[int, ...] | None) -> Tensor:

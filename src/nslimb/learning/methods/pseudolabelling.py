@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from nslimb.errors import InvalidInput
@@ -33,7 +34,9 @@ class Pseudolabelling(WeakMethod):
             return semantic_losses(self, batch)
         log_scores = batch.logits.log_softmax(-1)
         targets = self.targets(log_scores.detach(), batch.weak)
-        return -(targets * log_scores).sum(dim=-1).mean(dim=-1)
+        # A label of another space has the score -inf, and no mass.
+        losses = -torch.where(targets > 0, targets * log_scores, 0.0).sum(dim=-1)
+        return losses.mean(dim=-1) if batch.used is None else losses.sum(dim=-1) / batch.used.sum(dim=-1)
 
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         """The pseudolabels of a batch, [B, M, c]."""

@@ -80,7 +80,9 @@ class WindowRatios(WeakMethod):
 
     def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
         super().end_epoch(epoch, predict)
-        self.window.update(predict(self.samples.train).argmax(-1))
+        there = torch.from_numpy(self.samples.train >= 0)
+        predicted = predict(self.samples.train).argmax(-1)
+        self.window.update(predicted, None if bool(there.all()) else there)
         return self.window.phase_ended
 
     def state_dict(self) -> dict[str, Any]:

@@ -37,7 +37,8 @@ class Recipe(SlPrior):
     settings: RecipeSettings
 
     def begin(self, samples: Samples) -> None:
-        if self.settings.noise == "auto" and self.sigma.lists_weak_labels:
+        single = samples.train_weak.dtype.kind == "i"
+        if self.settings.noise == "auto" and self.sigma.lists_weak_labels and single:
             self.fixed = training_ratios(samples.train_weak, self.sigma, _SUSPECTED)
         super().begin(samples)
 

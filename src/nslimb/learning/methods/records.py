@@ -45,12 +45,16 @@ class Records:
         self.momentum, self.debias = momentum, debias
         self.mean: Tensor | None = None
 
-    def train(self, logits: Tensor, features: Tensor, head: nn.Module) -> Tensor:
-        """Take in a training batch's features [..., d]; returns the logits [..., c] to compute the loss from."""
+    def train(self, logits: Tensor, features: Tensor, head: nn.Module, used: Tensor | None = None) -> Tensor:
+        """Take in a training batch's features [..., d]; returns the logits [..., c] to compute the loss from.
+
+        ``used`` [...] says which of them are there, where some are not.
+        """
         if features.shape[:-1] != logits.shape[:-1] or features.numel() == 0:
             expected = f"at least one feature vector for each of the logits {list(logits.shape)}"
             raise InvalidInput("features", expected, f"shape {list(features.shape)}")
-        batch_mean = features.detach().flatten(0, -2).mean(dim=0)
+        seen = features.detach()
+        batch_mean = (seen.flatten(0, -2) if used is None else seen[used]).mean(dim=0)
         if self.mean is None:
             self.mean = batch_mean
         else:  # one from a checkpoint comes on the CPU
@@ -103,7 +107,7 @@ class Debiased(WeakMethod):
         self.records.mean = None
 
     def sample_losses(self, batch: Batch) -> Tensor:
-        logits = self.records.train(batch.logits, batch.features, batch.head)
+        logits = self.records.train(batch.logits, batch.features, batch.head, batch.used)
         return semantic_losses(self, batch._replace(logits=logits))
 
     def debias(self, logits: Tensor, head: nn.Module) -> Tensor:

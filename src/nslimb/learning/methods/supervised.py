@@ -28,8 +28,10 @@ class Supervised(Method):
 
     def loss(self, batch: Batch) -> Tensor:
         gold = self.labels.to(batch.logits.device)[batch.rows]
-        losses = nn.functional.cross_entropy(batch.logits.flatten(0, 1), gold.flatten(), reduction="none")
-        return losses.view(gold.shape).mean(dim=-1)
+        losses = nn.functional.cross_entropy(
+            batch.logits.flatten(0, 1), gold.flatten(), reduction="none", ignore_index=-1
+        ).view(gold.shape)
+        return losses.mean(dim=-1) if batch.used is None else losses.sum(dim=-1) / batch.used.sum(dim=-1)
 
     def describe(self) -> dict[str, Any]:
         return {"labels": digest(self.labels.numpy().tobytes())}

@@ -1,0 +1,163 @@
+"""Benchmarks whose label vectors are listed: their counts, their samples, and the way from a recipe to metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nslimb
+from nslimb.data import load
+from nslimb.data.samples import draw_samples, load_gold, load_samples
+from nslimb.errors import InvalidInput
+from nslimb.experiment import names
+from nslimb.experiment.benchmarks import BENCHMARKS
+from nslimb.experiment.cells import Cell
+from nslimb.experiment.config import Config, read_config
+from nslimb.experiment.jobs.adjust import adjust_run
+from nslimb.experiment.jobs.marginals import make_marginals
+from nslimb.experiment.jobs.recipe import Host
+from nslimb.experiment.jobs.samples import make_samples
+from nslimb.experiment.jobs.train import train_run
+from nslimb.experiment.recipes import adjust_recipe, given_ratios, marginals_recipe, samples_recipe, train_recipe
+from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.runs.marginals import Marginals
+from nslimb.experiment.runs.metrics import Metrics
+from nslimb.experiment.runs.run import RunFile
+
+COUNTS = [  # benchmark, arity, options, ways to read the classes, those that keep the ratios
+    ("half", 2, {}, 6, 1),
+    ("even_odd", 2, {}, 36, 2),
+    ("xor", 4, {}, 2, 2),
+    ("mnmath", 4, {"equation": "sum"}, 2, 2),
+    ("mnmath", 4, {"equation": "product"}, 2, 2),
+]
+
+
+@pytest.mark.parametrize(("name", "arity", "options", "ways", "keeping"), COUNTS)
+def test_the_count_says_beforehand_what_ratios_can_do(
+    name: str, arity: int, options: dict[str, Any], ways: int, keeping: int
+) -> None:
+    benchmark = BENCHMARKS.get(name)
+    sigma = benchmark.sigma(arity, **options)
+    found = nslimb.shortcuts(sigma, benchmark.occurring(sigma))
+    assert (found.count, len(found.preserving)) == (ways, keeping)
+    if options.get("equation") == "sum":
+        assert found.maps[1].tolist() == [9 - digit for digit in range(10)]
+    elif options:
+        assert found.maps[1].tolist() == [0, 1, 2, 3, 4, 7, 6, 5, 8, 9]
+
+
+def test_both_equations_leave_one_reading() -> None:
+    benchmark = BENCHMARKS.get("mnmath")
+    sigma = benchmark.sigma(8)
+    assert benchmark.occurring(sigma) is None
+    with pytest.raises(InvalidInput, match="8 digits"):
+        benchmark.sigma(4)
+    with pytest.raises(InvalidInput, match="equation"):
+        benchmark.sigma(4, equation="third")
+
+
+def test_samples_are_drawn_from_the_support() -> None:
+    source = load("mnist5k", Path("data"))
+    half = BENCHMARKS.get("half")
+    sigma = half.sigma(2)
+    samples, gold = draw_samples(source, sigma, 1400, seed=1, support=half.support, validation=50)
+    drawn, times = np.unique(gold.train, axis=0, return_counts=True)
+    assert sorted(map(tuple, drawn.tolist())) == sorted(half.support)  # type: ignore[arg-type]
+    assert times.min() > 150
+    assert times.max() < 250
+    assert (source.labels[samples.train] == gold.train).all()
+    assert (sigma.apply(gold.train) == samples.train_weak).all()
+    assert set(gold.test.tolist()) == {0, 1, 2, 3, 4}
+    assert set(map(tuple, gold.test_tuples.tolist())) <= set(half.support)  # type: ignore[arg-type]
+    assert gold.ratios == pytest.approx([2 / 7, 1 / 7, 2 / 7, 1 / 7, 1 / 7, 0, 0, 0, 0, 0])
+    assert not np.isin(samples.validation, samples.train).any()
+    skewed, _ = draw_samples(source, sigma, 300, seed=1, support={(0, 0): 0.9, (1, 2): 0.1}, validation=5)
+    assert (skewed.train_weak == 0).mean() == pytest.approx(0.9, abs=0.06)
+    uneven = draw_samples(source, sigma, 10, seed=1, support=[(0, 1)], validation=5)[1]
+    assert uneven.ratios.shape == (2, 10)
+
+
+@pytest.mark.parametrize("support", [[(0, 1, 2)], [(0, 10)], [], {(0, 1): 0.5}])
+def test_bad_supports_are_refused(support: Any) -> None:
+    source = load("mnist5k", Path("data"))
+    with pytest.raises(InvalidInput, match="support"):
+        draw_samples(source, nslimb.sigma.total(2), 10, seed=1, support=support, validation=5)
+    invalid = nslimb.Sigma.from_function(lambda y: y[0] or None, num_classes=10, arity=2)
+    with pytest.raises(InvalidInput, match="label vectors with a weak label"):
+        draw_samples(source, invalid, 10, seed=1, support=[(0, 1), (1, 1)], validation=5)
+
+
+def grid(**changes: Any) -> Config:
+    block = {"source": "mnist5k", "network": "lenet", "samples": 140, "M": [2], "methods": ["transport"], **changes}
+    values: dict[str, Any] = {"name": "tiny", "protocol": "exact", "seeds": [1], "validation": 20, "adjustments": []}
+    values["training"] = {"epochs": 1, "device": "cpu"}
+    return read_config({**values, "benchmarks": {"half": block}})
+
+
+def test_known_ratios() -> None:
+    assert given_ratios(grid(), "half", "2") == pytest.approx([2 / 7, 1 / 7, 2 / 7, 1 / 7, 1 / 7, 0, 0, 0, 0, 0])
+    own = [0.2] * 5 + [0.0] * 5
+    assert given_ratios(grid(ratios=own), "half", "2") == pytest.approx(own)
+    assert train_recipe(grid(ratios=own), Cell("half", "2", "0", "1"), "transport")["ratios"] == pytest.approx(own)
+    assert "ratios" not in train_recipe(grid(methods=["sl"]), Cell("half", "2", "0", "1"), "sl")
+    with pytest.raises(InvalidInput, match="classes that occur in the support"):
+        grid(ratios=[0.1] * 10)
+    with pytest.raises(InvalidInput, match=r"shape \[10\]|10 numbers|ratios of at least 0"):
+        grid(ratios=[0.5, 0.6])
+    with pytest.raises(InvalidInput, match="ratios: expected the ratios of the classes that you know"):
+        grid(sigma="sum")
+    assert grid(sigma="sum", methods=[{"t": {"method": "transport", "ratios": "estimated"}}])
+    assert given_ratios(grid(sigma="sum", ratios=[0.1] * 10), "half", "2") == [0.1] * 10
+
+
+TWO = {"digit": "lenet45", "operator": "lenet45"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"sigma": "partial", "M": [1], "methods": ["sl"]},
+        {"sigma": "hwf", "M": [3], "methods": ["sl"], "source": "hwf-embedded", "network": TWO},
+    ],
+    ids=["transport on half", "sl on partial", "two networks on formulas"],
+)
+def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> None:
+    config = grid(**changes)
+    method = "sl" if changes else "transport"
+    cell = Cell("half", config.benchmarks["half"].M[0], "0", "1")
+    host = Host(data=Path("data"), base=Path(), results=tmp_path, device="cpu")
+    into = tmp_path / f"train={method}"
+    into.mkdir()
+    make_samples(samples_recipe(config, cell), host, "", tmp_path / names.SAMPLES, tmp_path / names.GOLD)
+    make_marginals(marginals_recipe(config, cell), host, tmp_path / names.SAMPLES, tmp_path / names.MARGINALS)
+    run = {"cell": {}, "cell_path": "half", "method": method, "grid": "tiny"}
+    train_run(train_recipe(config, cell, method), host, run, "", into)
+    adjust_run(adjust_recipe(config, cell, method), host, "", into)
+    metrics, described = read_schema(into / names.METRICS, Metrics), read_schema(into / names.RUN_FILE, RunFile)
+    assert (metrics.ceiling is None) == (changes.get("sigma") != "hwf")
+    assert 0 <= metrics.adjustments["none"]["test_weak_accuracy"] <= 1
+    assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes.get("sigma") == "partial" else 1)
+    if changes:
+        assert described.start is None
+        return
+    assert read_schema(tmp_path / names.MARGINALS, Marginals).ratios == pytest.approx(
+        load_gold(tmp_path / names.GOLD).ratios
+    )
+    assert described.start in (0, 1)
+    chosen = into / f"start={described.start}"
+    assert (into / "model.pt").read_bytes() == (chosen / "model.pt").read_bytes()
+    likelihood = {start: _last(into / f"start={start}" / "history.csv") for start in (0, 1)}
+    assert likelihood[described.start] == max(likelihood.values())  # type: ignore[index]
+
+
+def _last(path: Path) -> float:
+    from nslimb.learning.history import read_history
+
+    found = read_history(path)[-1].validation_log_likelihood
+    assert found is not None
+    return found

@@ -1,0 +1,186 @@
+"""Logic programs against Python functions, our own library, and clingo itself, one label vector at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from diagrams import assert_same_diagram
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nslimb import Sigma
+from nslimb.errors import DataError, InvalidInput, MissingEngine, TooLarge
+from nslimb.sigma import CIFAR10_CLASSES, smallest_parent, total
+from nslimb.sigma import asp as module
+from nslimb.sigma.resolve import resolve_sigma
+
+pytest.importorskip("clingo")
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "logic"
+
+
+def program(folder: Path, text: str) -> Path:
+    path = folder / "rules.lp"
+    path.write_text(text)
+    return path
+
+
+def table(sigma: Sigma) -> dict[tuple[int, ...], Any]:
+    vectors = list(product(range(sigma.num_classes), repeat=sigma.arity))
+    return dict(zip(vectors, sigma.decode(sigma.apply(vectors)), strict=True))
+
+
+def test_addition() -> None:
+    assert_same_diagram(Sigma.from_asp(EXAMPLES / "addition.lp", classes=[10, 10]), total(2))
+
+
+@pytest.mark.parametrize("arity", [2, 4, 10])
+def test_the_papers_listing(arity: int) -> None:
+    sigma = Sigma.from_asp(EXAMPLES / "smallest_parent.lp", classes=[CIFAR10_CLASSES] * arity)
+    assert_same_diagram(sigma, smallest_parent(arity=arity))
+    assert sigma.class_names == CIFAR10_CLASSES
+
+
+def test_traffic() -> None:
+    lights, seen, signs = ("green", "red", "off"), ("nothing", "person", "car"), ("sign", "none")
+
+    def action(light: str, thing: str, sign: str) -> str | None:
+        if light == "off":
+            return "careful" if thing == "nothing" and sign == "sign" else None
+        return "forward" if light == "green" and thing == "nothing" else "stop"
+
+    sigma = Sigma.from_asp(EXAMPLES / "traffic.lp", classes=[lights, seen, signs])
+    for vector, value in table(sigma).items():
+        inside = vector[2] < 2
+        assert value == (action(lights[vector[0]], seen[vector[1]], signs[vector[2]]) if inside else None)
+
+
+CASES: list[tuple[str, Callable[[int, int, int], Any]]] = [
+    ("weak(A, B) :- label(1, A), label(2, B).", lambda a, b, _: (a, b)),
+    (
+        "weak(many) :- #count{I : label(I, 1)} >= 2. weak(few) :- not weak(many).",
+        lambda *y: "many" if y.count(1) >= 2 else "few",
+    ),
+    (
+        "big :- #sum{C, I : label(I, C)} >= 4. weak(big) :- big. weak(small) :- not big.",
+        lambda *y: "big" if sum(y) >= 4 else "small",
+    ),
+    ("weak(C) :- label(1, C), C > 0. :- label(2, 2).", lambda a, b, _: a if a > 0 and b != 2 else None),
+    ("weak.  :- label(I, 0), label(J, 0), I < J.", lambda *y: True if y.count(0) < 2 else None),
+    (
+        'weak("a text") :- label(3, 1). weak(f(1, x)) :- not label(3, 1).',
+        lambda _, __, c: "a text" if c == 1 else ("f", 1, "x"),
+    ),
+    (  # reachability: positive recursion that depends on labels
+        "edge(1, 2) :- label(1, 1). edge(2, 1) :- label(2, 1). edge(2, 3) :- label(2, 2). edge(3, 2) :- label(3, 2)."
+        "from(1). from(Y) :- from(X), edge(X, Y). weak(N) :- N = #count{X : from(X)}.",
+        lambda a, b, _: 1 + (a == 1) + (a == 1 and b == 2),
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "function"), CASES)
+def test_programs_mean_what_functions_say(tmp_path: Path, text: str, function: Callable[..., Any]) -> None:
+    sigma = Sigma.from_asp(program(tmp_path, text), classes=[3, 3, 3])
+    assert_same_diagram(sigma, Sigma.from_function(lambda y: function(*y), num_classes=3, arity=3))
+    other = Sigma.from_asp(program(tmp_path, text), classes=[3, 3, 3], order=[2, 0, 1])
+    assert table(other) == table(sigma)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_random_stratified_programs_agree_with_clingo(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    """Rules of three layers, each with literals of the layers below, negated or not."""
+    rng = np.random.default_rng(seed)
+    below = [f"label({i + 1}, {c})" for i in range(3) for c in range(2)]
+    rules = []
+    for layer in range(3):
+        heads = [f"p{layer}_{k}" for k in range(3)]
+        for _ in range(5):
+            body = [("not " if rng.random() < 0.4 else "") + str(rng.choice(below)) for _ in range(rng.integers(1, 4))]
+            rules.append(f"{rng.choice(heads)} :- {', '.join(body)}.")
+        below += heads
+    rules += ["weak(1) :- p2_0.", "weak(0) :- not p2_0.", f":- {rng.choice(below)}, {rng.choice(below)}."]
+    path = program(tmp_path_factory.mktemp("asp"), "\n".join(rules))
+    expected = {vector: by_clingo(path, vector) for vector in product(range(2), repeat=3)}
+    if all(value is None for value in expected.values()):
+        with pytest.raises(InvalidInput, match="an answer with a weak label"):
+            Sigma.from_asp(path, classes=[2] * 3)
+        return
+    assert table(Sigma.from_asp(path, classes=[2] * 3)) == expected
+
+
+def weak_of(model: Any) -> int | None:
+    return next((symbol.arguments[0].number for symbol in model.symbols(atoms=True) if symbol.name == "weak"), None)
+
+
+def by_clingo(path: Path, vector: tuple[int, ...]) -> int | None:
+    import clingo
+
+    control = clingo.Control(["--warn=none"])
+    control.load(str(path))
+    control.add("base", [], " ".join(f"label({i + 1}, {c})." for i, c in enumerate(vector)))
+    control.ground([("base", [])])
+    found: list[int | None] = []
+    control.solve(on_model=lambda model: found.append(weak_of(model)))
+    return found[0] if found else None
+
+
+def test_programs_beyond_strata_are_solved_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unstratified = "a :- not b. b :- not a. :- a, label(1, 0). :- b, label(1, 1). weak(a) :- a. weak(b) :- b."
+    sigma = Sigma.from_asp(program(tmp_path, unstratified), classes=[2, 3])
+    assert table(sigma) == {(x, y): "ba"[x] if x < 2 else None for x, y in product(range(3), repeat=2)}
+    choice = "{a}. :- a, label(1, 0). :- not a, label(1, 1). weak(1) :- a. weak(0) :- not a."
+    assert table(Sigma.from_asp(program(tmp_path, choice), classes=[2]))[1,] == 1
+    monkeypatch.setattr(module, "MAX_VECTORS", 1)
+    with pytest.raises(TooLarge, match="a choice rule"):
+        Sigma.from_asp(program(tmp_path, choice), classes=[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("weak(1). weak(2) :- label(1, 2).", r"one answer .* 1 and 2 for label\(1, 2\), label\(2, 0\)"),
+        ("{a}. weak(1).", "one answer .* two answer sets for label"),
+        ("weak(1) :- label(1, 1). :- label(1, 1).", "an answer with a weak label for some label vector"),
+        ("other(1).", r"rules that derive weak\(...\)"),
+    ],
+)
+def test_bad_programs_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        Sigma.from_asp(program(tmp_path, text), classes=[3, 2])
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DataError, match=r"cannot ground it: .*syntax error"):
+        Sigma.from_asp(program(tmp_path, "weak(1) :- "), classes=[2])
+    with pytest.raises(DataError, match="no such file"):
+        Sigma.from_asp(tmp_path / "missing.lp", classes=[2])
+    monkeypatch.setitem(sys.modules, "clingo", None)
+    with pytest.raises(MissingEngine, match=r"nslimb\[asp\]"):
+        Sigma.from_asp(program(tmp_path, "weak(1)."), classes=[2])
+
+
+def test_pools_need_brackets_of_their_own(tmp_path: Path) -> None:
+    """below(a;b, c) is below(a) and below(b, c): a trap."""
+    rule = "weak(yes) :- label(1, C), below(C, top). weak(no) :- label(1, C), not below(C, top)."
+    right = Sigma.from_asp(program(tmp_path, "below((a;b), top). " + rule), classes=[["a", "b", "c"]])
+    wrong = Sigma.from_asp(program(tmp_path, "below(a;b, top). " + rule), classes=[["a", "b", "c"]])
+    assert list(table(right).values()) == ["yes", "yes", "no"]
+    assert list(table(wrong).values()) == ["no", "yes", "no"]
+
+
+def test_commands_and_grid_find_programs_and_formulas(tmp_path: Path) -> None:
+    program(tmp_path, "weak(A + B) :- label(1, A), label(2, B).")
+    assert_same_diagram(resolve_sigma("rules.lp", 2, 10, base=tmp_path), total(2))
+    (tmp_path / "rule.cnf").write_text("p cnf 2 1\n1 2 0\n")
+    assert resolve_sigma("rule.cnf", base=tmp_path).preimage_sizes() == (1, 3)
+    with pytest.raises(InvalidInput, match="classes"):
+        resolve_sigma("rules.lp", 2, base=tmp_path)
+    with pytest.raises(InvalidInput, match="arity"):
+        resolve_sigma("rules.lp", classes=10, base=tmp_path)

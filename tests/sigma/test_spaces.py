@@ -1,0 +1,147 @@
+"""Label spaces: the same function with classes apart, a map for each space, and a network for each."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import nslimb
+from nslimb import Sigma
+from nslimb.data import ImageSource, draw_samples
+from nslimb.errors import InvalidInput
+from nslimb.learning.loop import Probe, Settings, network_of, predict, train
+from nslimb.learning.methods import make_method
+from nslimb.networks import Spaced
+from nslimb.sigma import formula
+from nslimb.sigma.expression import where
+from nslimb.sigma.spaces import apart, own_labels
+
+SEEN = ("green", "follow", "clear", "red", "sign", "car", "person", "rider", "other")
+
+
+def forward_or_stop(y: Any) -> Any:
+    """BDD-OIA's rule for going forward and stopping, by nine things that a car sees."""
+    green, follow, clear, red, sign, car, person, rider, other = (label == 1 for label in y)
+    obstacle = car | person | rider | other
+    stop = red | sign | obstacle
+    return where(~(red & green) & (clear != obstacle), ((green | follow | clear) & ~stop, stop), None)
+
+
+def test_the_function_stays_the_same_with_classes_apart() -> None:
+    sigma = Sigma.from_function(lambda y: (y[0] + y[1], y[2]) if y[0] != y[2] else None, num_classes=3, arity=3)
+    spaced = sigma.with_spaces({"a": [0, 2], "b": [1]})
+    both = spaced.by_space()
+    assert both.num_classes == 6
+    assert both.class_names == ("a 0", "a 1", "a 2", "b 0", "b 1", "b 2")
+    vectors = np.array(list(product(range(3), repeat=3)))
+    moved = apart(spaced.spaces, vectors)
+    assert moved[:, 1].min() == 3
+    assert both.weak_labels == sigma.weak_labels
+    assert (both.apply(moved) == sigma.apply(vectors)).all()
+    assert both.preimage_sizes() == sigma.preimage_sizes()
+    assert (own_labels(spaced.spaces, 3) == both.accepted).all()
+    assert spaced.groups == (0, 1, 0)
+    assert sigma.groups is None
+    assert [space.name for space in sigma.spaces] == ["class"]
+
+
+def test_a_map_for_each_space() -> None:
+    """Against brute force over both spaces' maps: 2 bits and 3 values."""
+    function = {(a, b): (a and b > 0, b == 2) for a, b in product(range(2), range(3))}
+    sigma = Sigma.from_expression(lambda y: ((y[0] == 1) & (y[1] > 0), y[1] == 2), classes=[2, 3])
+    spaced = sigma.with_spaces({"bit": [0], "value": [1]})
+    found = nslimb.shortcuts(spaced)
+    expected = [
+        (*first, *(2 + value for value in second))
+        for first in product(range(2), repeat=2)
+        for second in product(range(3), repeat=3)
+        if all(function[first[a], second[b]] == function[a, b] for a, b in function)
+    ]
+    assert sorted(map(tuple, found.maps.tolist())) == sorted(expected)
+    listed = nslimb.shortcuts(spaced, list(product(range(2), range(3))))
+    assert sorted(map(tuple, listed.maps.tolist())) == sorted(expected)
+
+
+def test_bdd_oia_has_eight_shortcuts() -> None:
+    sigma = Sigma.from_expression(forward_or_stop, [2] * 9).with_spaces({name: [i] for i, name in enumerate(SEEN)})
+    found = nslimb.shortcuts(sigma)
+    assert found.count == 8
+    assert found.by_class is not None
+    follow = sigma.by_space().class_names.index("follow 1")
+    assert found.by_class[follow, follow] == 0.5
+    assert {sigma.by_space().class_names[label] for label in range(18)} - {
+        sigma.by_space().class_names[label] for label in found.safe
+    } == {"green 1", "follow 0", "follow 1"}
+
+
+def test_bad_spaces_are_refused() -> None:
+    sigma = nslimb.sigma.maximum(3, 4)
+    for spaces, message in (
+        ({"a": [0, 1]}, "position 2 in none of them"),
+        ({"a": [0, 1], "b": [1, 2]}, "position 1 in 2 of them"),
+        ({"a": [0, 1, 7], "b": [2]}, "distinct integers from 0 to 2"),
+        ([[0, 1, 2]], "a mapping"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            sigma.with_spaces(spaces)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="3 is not among them"):
+        sigma.with_spaces({"a": [0, 1, 2]}, {"a": [0, 1, 2]})
+
+
+def pictures() -> ImageSource:
+    """Thirteen kinds of bars, standing for digits, lying for operators."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(13 * 40) % 13
+    images = rng.integers(60, size=(len(labels), 28, 28), dtype=np.uint8)
+    for image, label in zip(images, labels, strict=True):
+        if label < 10:
+            image[:, 2 * label + 2 : 2 * label + 5] += 150
+        else:
+            image[7 * (label - 10) + 2 : 7 * (label - 10) + 8] += 150
+    names = formula(3).class_names
+    return ImageSource("bars", images, labels, rng.random(len(labels)) < 0.3, names, "-", "drawn")
+
+
+@pytest.mark.parametrize("name", ["sl", "sot-gold", "recipe"])
+def test_two_networks_learn_formulas(tmp_path: Path, name: str) -> None:
+    source, sigma = pictures(), formula(3)
+    assert [space.name for space in sigma.spaces] == ["digit", "operator"]
+    samples, gold = draw_samples(source, sigma, 400, seed=1, validation=40)
+    method = make_method(name, sigma, gold_ratios=gold.ratios, gold_labels=gold.train)
+    settings = Settings(network={"digit": "lenet", "operator": "lenet"}, epochs=6, batch_size=16)
+    trained = train(source.images, samples, sigma, method, settings, tmp_path, test=Probe(samples.test, gold.test))
+    assert isinstance(trained.network, Spaced)
+    scores = predict(trained.network, trained.method, torch.from_numpy(source.images), samples.validation)
+    assert bool((scores[:, ~trained.network.own] == -torch.inf).all())
+    torch.testing.assert_close(scores.exp().sum(-1), torch.ones(scores.shape[:2]))
+    assert trained.history[-1].test_accuracy is not None
+    assert trained.history[-1].test_accuracy > 0.6
+    assert trained.history[-1].train_weak_accuracy > 0.5
+
+
+def test_networks_have_weights_of_their_own() -> None:
+    sigma = formula(3)
+    network = network_of({"digit": "lenet", "operator": "lenet"}, sigma, 1)
+    assert isinstance(network, Spaced)
+    images = torch.randn(4, 1, 28, 28)
+    logits = network(images)
+    assert logits.shape == (4, 13)
+    logits[:, :10].sum().backward()
+    operators = [p.grad for part in (network.features.parts[1], network.head.heads[1]) for p in part.parameters()]  # type: ignore[index,union-attr]
+    assert all(gradient is None or not gradient.any() for gradient in operators)
+    tuples = network.at_positions(torch.zeros(2, 3, 13)).softmax(-1)
+    assert tuples[0, 0, 10:].sum() == 0
+    assert tuples[0, 1, :10].sum() == 0
+    alone = network.among_their_kind(logits.detach(), torch.tensor([0, 11, 9, 12]))
+    assert alone.isinf().sum(dim=1).tolist() == [3, 10, 3, 10]
+    for bad in ({"digit": "lenet"}, {"digit": "lenet", "sign": "lenet"}):
+        with pytest.raises(InvalidInput, match="a network for each of the spaces digit, operator"):
+            network_of(bad, sigma, 1)
+    mixed = nslimb.sigma.maximum(2, 3).with_spaces({"a": [0], "b": [1]})
+    with pytest.raises(InvalidInput, match="by_space"):
+        network_of({"a": "lenet", "b": "lenet"}, mixed, 1)
