@@ -146,7 +146,7 @@ class WeakClassifier:
             Dataset of such images, each alone or first in a tuple, which is read batch by batch; or a list of picture
             files.
         tuples
-            Which images make up each sample: integers [n, M]. Or :class:`nslimb.data.Samples`, as
+            Which images make up each sample: integers [n, M]. Or ``nslimb.data.Samples``, as
             ``Samples.from_csv`` reads them, without ``weak`` and ``validation``.
         weak
             The weak label of each sample, by value.

@@ -72,7 +72,7 @@ class Samples:
             The folder of the pictures; that of the CSV file if not given.
         validation
             Another such file for the validation samples. Without, a tenth of the rows is set aside, so that no picture
-            is in both parts (:func:`nslimb.data.splitting.hold_out`, with ``seed``).
+            is in both parts (``nslimb.data.splitting.hold_out``, with ``seed``).
         size
             Stretch every picture to size x size; without, all must have one size.
 

@@ -35,7 +35,7 @@ def read_weak_csv(
     size: int | None,
     seed: int,
 ) -> OwnSamples:
-    """See :meth:`Samples.from_csv`."""
+    """See ``Samples.from_csv``."""
     columns = _check_columns(columns, sigma)
     paths = [Path(part) for part in (path, validation) if part is not None]
     folder = paths[0].parent if images is None else Path(images)

@@ -34,6 +34,8 @@ def told(runs: list[GridRun]) -> str:
 def described(reading: list[int]) -> str:
     """A map of the classes in words.
 
+    Examples
+    --------
     >>> described([0, 1, 5, -1])
     '2 read as 5'
     """

@@ -15,7 +15,7 @@ class SlidingWindow:
     """Ratios r that follow the predictions: r <- (1 - g) r + g * histogram, once an epoch, from uniform.
 
     The schedule has two phases: in the first ``pre_epochs`` updates g is ``pre_momentum`` and the network is only there
-    to find r; then a fresh network starts, r is kept, and g is ``momentum``. :attr:`phase_ended` is True right after
+    to find r; then a fresh network starts, r is kept, and g is ``momentum``. ``phase_ended`` is True right after
     the update that ends the first phase: the moment to start the network anew.
 
     ``arity=None`` keeps one r [c] over all instances; with an arity every position has its own, [M, c] (HWF).

@@ -57,7 +57,7 @@ class Sigma:
     """A known function of M hidden labels, compiled into a reduced layered decision diagram.
 
     Build one with ``nslimb.sigma``'s constructors, ``from_function``, ``from_steps`` or, where the weak
-    labels are sequences, ``from_transducer``. Weak labels are passed around as indices into :attr:`weak_labels`
+    labels are sequences, ``from_transducer``. Weak labels are passed around as indices into ``weak_labels``
     (``encode`` turns values into indices, ``decode`` turns them back). Where it is not sure which one it is, ``weak``
     may be bool [B, S], any of these weak labels, or float [B, S], log-weights of all of them: the type of the array
     decides. ``log_scores`` are logarithms of the classifier's softmax scores, [B, M, c]; the passes take any scores,
@@ -251,6 +251,8 @@ class Sigma:
         itself are solved for one label vector after another, up to 100,000. ``classes`` and ``order`` are as in
         ``from_expression``.
 
+        Examples
+        --------
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
         ...     path = Path(folder, "addition.lp")
@@ -322,7 +324,7 @@ class Sigma:
     def groups(self) -> tuple[int, ...] | None:
         """The group of each position, where positions of one group share a marginal; None where all do.
 
-        Positions of one space share one (:attr:`spaces`); where there are no spaces, those that accept the same labels:
+        Positions of one space share one (``spaces``); where there are no spaces, those that accept the same labels:
         in a formula the digits do, and the operators.
 
         Examples
@@ -349,11 +351,13 @@ class Sigma:
     def with_spaces(
         self, spaces: Mapping[str, Sequence[int]], labels: Mapping[str, Sequence[int]] | None = None
     ) -> Sigma:
-        """The same sigma with :attr:`spaces` {name: positions}, each of which may have a classifier of its own.
+        """The same sigma with ``spaces`` {name: positions}, each of which may have a classifier of its own.
 
         A space covers the labels that its positions accept, or those that ``labels`` {name: labels} give it. Two spaces
         may have the same labels: they then mean different things.
 
+        Examples
+        --------
         >>> sigma = Sigma.from_function(lambda y: y[0] and y[1], num_classes=2, arity=2)
         >>> apart = sigma.with_spaces({"red": [0], "stop": [1]})
         >>> [space.name for space in apart.spaces], apart.groups
@@ -369,6 +373,8 @@ class Sigma:
         What is asked class by class (shortcuts, confusions, risk bounds, ratios) is then answered space by space: a map
         of these classes that explains the weak labels is a map for each space.
 
+        Examples
+        --------
         >>> sigma = Sigma.from_function(lambda y: y[0] ^ y[1], num_classes=2, arity=2)
         >>> apart = sigma.with_spaces({"red": [0], "stop": [1]}).by_space()
         >>> apart.class_names
@@ -534,11 +540,11 @@ class Sigma:
         return passes.log_total(passes.log_sum(log_scores, self._plan(log_scores.device)), dim=1)
 
     def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:  # noqa: ARG002
-        """:meth:`log_valid` by the sigma that the samples of checked weak labels have: [B]."""
+        """``log_valid`` by the sigma that the samples of checked weak labels have: [B]."""
         return self.log_valid(log_scores)
 
     def given_valid(self, log_probs: Tensor) -> Tensor:
-        """log P(s | y has a weak label) from what :meth:`log_prob` gives, [B, S]."""
+        """log P(s | y has a weak label) from what ``log_prob`` gives, [B, S]."""
         return log_probs - log_probs.logsumexp(dim=1, keepdim=True)
 
     def posterior(self, log_scores: Tensor, weak: Any) -> Tensor:

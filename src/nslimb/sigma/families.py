@@ -183,7 +183,7 @@ class Family(Sigma):
         return joined[:, own[tables.member], tables.roots[tables.member], tables.outcome]
 
     def given_valid(self, log_probs: Tensor) -> Tensor:
-        """log P(outcome | member, y has a weak label by it) from what :meth:`log_prob` gives, [B, S]."""
+        """log P(outcome | member, y has a weak label by it) from what ``log_prob`` gives, [B, S]."""
         member = self._tables_on(log_probs.device).member.expand(log_probs.shape)
         lowest = torch.finfo(log_probs.dtype).min
         shape = (len(log_probs), len(self.members))

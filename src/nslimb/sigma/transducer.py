@@ -30,7 +30,7 @@ class _Tables(NamedTuple):
 class Transducer(Sigma):
     """A function of M hidden labels whose weak label is a sequence of L symbols (``Sigma.from_transducer``).
 
-    Weak labels are passed around as int tensors [B, L] of indices into :attr:`symbols`. What needs one number for each
+    Weak labels are passed around as int tensors [B, L] of indices into ``symbols``. What needs one number for each
     weak label there is (``weak_labels``, ``log_prob``, ``log_mass``, ``preimage``) is refused; ``listed`` gives the
     same function as an ordinary Sigma, where that is small enough.
 

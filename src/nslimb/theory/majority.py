@@ -16,6 +16,8 @@ def majority_reading(confusion: Any) -> IntArray | None:
 
     ``confusion`` [c, c] counts instances, true classes in rows. Classes without an instance are -1.
 
+    Examples
+    --------
     >>> majority_reading([[5, 1, 0], [0, 2, 2], [0, 0, 0]]).tolist()
     [0, 1, -1]
     """
@@ -34,6 +36,8 @@ def learned_shortcut(sigma: Sigma, confusion: Any, labels: Any, weak: Any) -> In
     ``labels`` [m, M] are the true labels of samples (-1 at positions that a sample does not have) and ``weak`` what was
     observed of them. None where the classifier is not on a shortcut.
 
+    Examples
+    --------
     >>> sums = Sigma.from_function(sum, num_classes=4, arity=2)
     >>> labels = np.array([[0, 3], [1, 2], [2, 1]])
     >>> learned_shortcut(sums, 10 * np.eye(4)[::-1], labels, sums.apply(labels)).tolist()  # every y is read as 3 - y
