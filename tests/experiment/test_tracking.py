@@ -18,9 +18,10 @@ import pytest
 from fabricated import epochs_of, metrics_of, run_file
 
 from nslimb.errors import DataError
+from nslimb.experiment import tracking
 from nslimb.experiment.runs.base import write_schema
 from nslimb.experiment.tracked import Tracked
-from nslimb.experiment.tracking import client, mirror, mirror_cell, tracking_uri
+from nslimb.experiment.tracking import client, create_store, mirror, mirror_cell, tracking_uri
 from nslimb.learning.history import write_history
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -240,3 +241,22 @@ def test_a_copied_results_folder_still_opens(tmp_path: Path, monkeypatch: pytest
         assert [item.path for item in client(address).list_artifacts(found.info.run_id)] == FILES
         got = client(address).download_artifacts(found.info.run_id, "model.pt", str(tmp_path))
         assert Path(got).read_bytes() == b"weights"
+
+
+def test_a_store_is_there_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    opened = tracking.client
+
+    def cut(uri: str) -> None:
+        opened(uri)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tracking, "client", cut)
+    with pytest.raises(KeyboardInterrupt):
+        create_store(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(tracking, "client", opened)
+    for _ in range(2):  # one that is there stays
+        create_store(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
+    assert client(tracking_uri(tmp_path)).search_experiments()

@@ -231,6 +231,20 @@ def test_results_do_not_depend_on_memory_layout() -> None:
     torch.testing.assert_close(sigma.log_prob(scores), sigma.log_prob(scores.contiguous()), rtol=0, atol=0)
 
 
+def test_a_batch_of_one_may_have_any_strides() -> None:
+    """Of a dimension of size 1 the stride says nothing, and torch's sums then choose theirs."""
+    sigma = Sigma.from_function(lambda y: None if 1 in y else y[0] * 3 + y[1], num_classes=3, arity=2)
+    scores = torch.randn(4, 2, 3, dtype=torch.float64).log_softmax(-1)
+    whole = sigma.log_prob(scores)
+    for row in range(4):
+        for stride in (1, 2, 6, 7):
+            alone = torch.as_strided(scores[row].clone(), (1, 2, 3), (stride, 3, 1)).requires_grad_()
+            found = sigma.log_prob(alone)
+            torch.testing.assert_close(found[0], whole[row])
+            (gradient,) = torch.autograd.grad(found.exp().sum(), alone)
+            assert torch.isfinite(gradient).all()
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, of how it traces
 @pytest.mark.parametrize("name", ["listed", "sequences"])
 def test_a_loss_compiles_into_one_graph(name: str) -> None:

@@ -147,7 +147,7 @@ def test_a_scheduler_killed_alone_and_one_core_give_the_same_too(undisturbed: Pa
 def test_a_failing_cell_leaves_a_gap_and_a_reason(undisturbed: Path, tmp_path: Path) -> None:
     config = tiny_values(tmp_path, figures=["training_curves"], studies=[])
     config["benchmarks"]["max"].update(rho=[0], methods=["sl"])
-    config["benchmarks"]["sum"]["network"] = "lenet45"  # does not take images of 28 x 28
+    config["benchmarks"]["sum"]["training"] = {"learning_rate": 1e30}  # diverges at once
     tiny(tmp_path, **config)
     # A value of an earlier run that is still there must not stand in for the one that failed.
     results = tmp_path / "results"
@@ -160,9 +160,9 @@ def test_a_failing_cell_leaves_a_gap_and_a_reason(undisturbed: Path, tmp_path: P
     assert "1 of 1 runs missing" in gap
     assert "| SL | missing |" in gap
     log = tmp_path / "logs" / "tiny" / "benchmark=sum" / "M=5" / "rho=50" / "seed=1" / "train=sl" / "train.log"
-    assert "nslimb: network: expected a network for images [28, 28]" in log.read_text().splitlines()[-1]
-    assert "network: expected a network for images [28, 28]" in said(failed)
-    config["benchmarks"]["sum"]["network"] = "lenet"
+    assert "nslimb: training: the " in log.read_text().splitlines()[-1]
+    assert "not finite in epoch 1, batch" in said(failed)
+    del config["benchmarks"]["sum"]["training"]
     tiny(tmp_path, **config)
     assert planned(*ARGUMENTS, folder=tmp_path, root=undisturbed)["train"] == 1
 

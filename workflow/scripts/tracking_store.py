@@ -5,6 +5,6 @@ from pathlib import Path
 from nslimb.experiment.jobs_log import logged
 
 with logged(snakemake.log[0]):
-    from nslimb.experiment.tracking import client, tracking_uri
+    from nslimb.experiment.tracking import create_store
 
-    client(tracking_uri(Path(snakemake.output[0]).parent))
+    create_store(Path(snakemake.output[0]).parent)

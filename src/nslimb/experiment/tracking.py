@@ -17,6 +17,7 @@ from typing import Any
 
 from nslimb.errors import DataError
 from nslimb.experiment.tracked import Tracked, draw
+from nslimb.files import written_aside
 from nslimb.plotting import save
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -29,15 +30,27 @@ _BATCH = 900
 _FIGURE = "classes.png"
 # A place below the folder that `mlflow ui --artifacts-destination` names: it may be copied elsewhere.
 _ROOT = "mlflow-artifacts:/"
+_SQLITE = "sqlite:///"
 
 
 def tracking_uri(results: Path) -> str:
     """The server named by MLFLOW_TRACKING_URI, else a SQLite file in the results folder."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(results / 'mlflow.db').resolve()}"
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"{_SQLITE}{(results / 'mlflow.db').resolve()}"
+
+
+def create_store(results: Path) -> None:
+    """Make sure that there is a store. A SQLite file is made aside: half of its tables would be worse than none."""
+    uri = tracking_uri(results)
+    file = Path(uri.removeprefix(_SQLITE))
+    if not uri.startswith(_SQLITE) or file.exists():
+        client(uri)
+        return
+    with written_aside(file) as aside:
+        client(f"{_SQLITE}{aside}")
 
 
 def client(uri: str) -> Any:
-    """A client that has reached its store; the first to open a fresh SQLite file also creates its tables."""
+    """A client that has reached its store."""
     from mlflow.tracking import MlflowClient
 
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")

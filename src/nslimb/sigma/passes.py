@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nslimb.sigma.layers import LayerPlan
+from nslimb.sigma.layers import Emission, LayerPlan
 
 _NEG_INF = float("-inf")
 _LOG2_E = math.log2(math.e)
@@ -42,18 +42,23 @@ def _table(layer: LayerPlan, alpha: Tensor | None, scores: Tensor, observed: Ten
         if alpha is None and emission is None:
             return live
         edges = live.unsqueeze(0).clone() if alpha is None else alpha.unsqueeze(1) + live
-        table = edges.view(rows, -1)
+        return _emitting(edges, emission, observed).reshape(rows, -1)  # for one sample, a sum may have odd strides
+    table = scores.new_empty((rows + 1, scores.shape[-1]))
+    edges = table[:rows].view(layer.states, layer.live, -1)
+    if alpha is None:
+        edges.copy_(live)
     else:
-        table = scores.new_empty((rows + 1, scores.shape[-1]))
-        edges = table[:rows].view(layer.states, layer.live, -1)
-        if alpha is None:
-            edges.copy_(live)
-        else:
-            torch.add(alpha.unsqueeze(1), live, out=edges)
-        table[rows].fill_(_NEG_INF)
+        torch.add(alpha.unsqueeze(1), live, out=edges)
+    table[rows].fill_(_NEG_INF)
+    _emitting(edges, emission, observed)
+    return table
+
+
+def _emitting(edges: Tensor, emission: Emission | None, observed: Tensor | None) -> Tensor:
+    """The same, with -inf in place of the edges [n, L, B] that do not emit what was observed."""
     if emission is not None and observed is not None:
         edges.masked_fill_(emission.differs(observed), _NEG_INF)
-    return table
+    return edges
 
 
 def _edge_scores(layer: LayerPlan, alpha: Tensor, scores: Tensor, observed: Tensor | None) -> Tensor:
@@ -230,7 +235,7 @@ class _LogSum(torch.autograd.Function):
                 parts = [_shares(part, saved) for part in reversed(_in_group_order(layer, flow))]
                 by_cell = parts[0] if len(parts) == 1 else torch.cat(parts[::-1])
                 by_edge = by_cell.index_select(0, layer.cells)
-            by_edge = by_edge.view(layer.states, layer.live, -1)
+            by_edge = by_edge.reshape(layer.states, layer.live, -1)
             if layer.live == ctx.shape[1]:
                 torch.sum(by_edge, dim=0, out=gradient[layer.position])
             else:
