@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from diagrams import assert_same_diagram
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nslimb
 from nslimb import Sigma
 from nslimb.errors import DataError, InvalidInput, TooLarge
 from nslimb.sigma.logic import Cnf, read_dimacs
@@ -45,6 +47,26 @@ def test_a_formula_is_the_function_by_listing(
     clauses = random_clauses(np.random.default_rng(seed), variables, number, longest)
     sigma = Sigma.from_dimacs(written(tmp_path_factory.mktemp("cnf"), clauses, variables))
     assert_same_diagram(sigma, Sigma.from_function(lambda y: holds(clauses, y), 2, variables))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8), st.integers(1, 3))
+def test_loss_and_gradient_are_those_by_listing(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, variables: int, number: int, longest: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    clauses = random_clauses(rng, variables, number, longest)
+    sigma = Sigma.from_dimacs(written(tmp_path_factory.mktemp("cnf"), clauses, variables))
+    weak = rng.integers(len(sigma.weak_labels), size=3)
+    leaf = torch.from_numpy(rng.normal(size=(3, variables, 2))).log_softmax(-1).requires_grad_()
+    vectors = list(product((0, 1), repeat=variables))
+    joint = torch.stack([sum(leaf[:, i, label] for i, label in enumerate(y)) for y in vectors], dim=1)  # type: ignore[misc]
+    values = np.array([holds(clauses, y) for y in vectors])
+    allowed = torch.from_numpy(np.stack([values == sigma.weak_labels[s] for s in weak]))
+    theirs = -joint.masked_fill(~allowed, -torch.inf).logsumexp(1)
+    ours = nslimb.semantic_loss(leaf, weak, sigma)
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad(loss.sum(), leaf, retain_graph=True)[0] for loss in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
 
 
 class Bdd:
