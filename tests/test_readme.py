@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -16,4 +17,5 @@ def test_the_code_runs_as_printed(page: str, tmp_path: Path, monkeypatch: pytest
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     assert blocks
     for block in blocks:
+        torch.manual_seed(0)  # one draw in twenty has no sample of zeros alone, of which Algorithm 1 warns
         exec(compile(block, page, "exec"), {})
