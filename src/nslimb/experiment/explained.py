@@ -22,6 +22,8 @@ METHODS = {
     "sot-emp": "soft pseudolabels by entropic transport over all label vectors, with the ratios of the moving window",
     "sot-alg1": "soft pseudolabels by entropic transport, with the ratios of Algorithm 1",
     "sot-gold": "soft pseudolabels by entropic transport with the true ratios: an oracle",
+    "transport": "soft pseudolabels by entropic transport with ratios that are known of the world; of several starts "
+    "the one that explains the weak validation samples best",
     "supervised": "the same network trained on the hidden labels: an oracle, which shows what the network can do",
 }
 ADJUSTMENTS = {
