@@ -68,8 +68,34 @@ def test_predictions_are_those_of_the_library(trained: Path, monkeypatch: pytest
     right = [test[Path(row["image"]).name] == row["label"] for row in rows if Path(row["image"]).name in test]
     assert np.mean(right) > 0.9
     done = run("evaluate", "model", "test.csv", "--images", "photos", "--json")
-    assert json.loads(done.stdout)["accuracy"] == np.mean(right)
+    measured = json.loads(done.stdout)
+    assert (measured["accuracy"], measured["shortcut"]) == (np.mean(right), None)
     assert f"accuracy: {np.mean(right):.1%}" in run("evaluate", "model", "test.csv", "--images", "photos").output
+
+
+def test_evaluation_says_which_shortcut_a_classifier_is_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fruit.draw(tmp_path, 60)
+    monkeypatch.chdir(tmp_path)
+    sigma = nslimb.Sigma.from_function(lambda y: y[0] == y[1], 3, 2, class_names=NAMES)
+    rng = np.random.default_rng(0)
+    pictures = rng.random((20, 16, 16, 3)).astype(np.float32)
+    tuples = rng.integers(20, size=(10, 2))
+    found = WeakClassifier(sigma, epochs=1, size=16).fit(pictures, tuples, [True] * 10)
+    found.save("model")
+    files = [row["image"] for row in fruit.read(tmp_path / "test.csv")]
+    predicted = WeakClassifier.load("model").predict([Path("photos") / name for name in files])
+    turned = dict(
+        zip(NAMES, (*NAMES[1:], NAMES[0]), strict=True)
+    )  # the pictures' classes, had it learned others' names
+    fruit.write(
+        tmp_path / "turned.csv", ["image", "label"], [[f, turned[p]] for f, p in zip(files, predicted, strict=True)]
+    )
+    done = run("evaluate", "model", "turned.csv", "--images", "photos", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["shortcut"] == {turned[name]: name for name in set(predicted)}
+    told = run("evaluate", "model", "turned.csv", "--images", "photos").output
+    assert "a reasoning shortcut: it reads " in told
+    assert f"{turned[predicted[0]]} as {predicted[0]}" in told
 
 
 @pytest.mark.parametrize("adjust", ["carot", "la"])

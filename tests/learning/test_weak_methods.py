@@ -51,6 +51,12 @@ def test_sequences_are_weighed_as_a_whole() -> None:
     np.testing.assert_allclose(found, [0.75, 0.75, 1.5])
 
 
+def test_sets_are_weighed_by_their_own_frequency() -> None:
+    sets = np.array([[True, True, False], [True, True, False], [False, True, True]])
+    np.testing.assert_allclose(weak_weights(sets, gamma=1.0), [0.75, 0.75, 1.5])
+    np.testing.assert_allclose(weak_weights(np.eye(4, dtype=bool) | [True, False, False, False], gamma=1.0), 1)
+
+
 def test_a_weight_is_capped() -> None:
     assert weak_weights([0] * 9999 + [1], gamma=1.0).max() == CAP
 

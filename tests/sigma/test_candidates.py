@@ -43,8 +43,11 @@ def test_the_likelihood_is_the_sum_over_the_list(seed: int, classes: int, number
         for b, candidates in enumerate(lists)
     ]
     theirs = torch.stack(sums)
-    torch.testing.assert_close(sigma.log_likelihood(scores, weak), theirs.detach())
-    torch.testing.assert_close(sigma.posterior(scores, weak), torch.autograd.grad(theirs.sum(), leaf)[0])
+    ours = nslimb.semantic_loss(leaf, weak, sigma)
+    torch.testing.assert_close(ours, -theirs)
+    expected_gradient = torch.autograd.grad(theirs.sum(), leaf)[0]
+    torch.testing.assert_close(torch.autograd.grad(ours.sum(), leaf)[0], -expected_gradient)
+    torch.testing.assert_close(sigma.posterior(scores, weak), expected_gradient)
     assert len(sigma.members) == len({frozenset(candidates) for candidates in lists})
     for candidates, s in zip(lists, weak.tolist(), strict=True):
         length = len(candidates[0])

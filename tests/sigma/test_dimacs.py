@@ -1,17 +1,22 @@
-"""Formulas from DIMACS files, against listing and against a small binary decision diagram written here."""
+"""Formulas from DIMACS files, against listing, a small binary decision diagram written here, and another library's."""
 
 from __future__ import annotations
 
-from itertools import product
+import sys
+from functools import reduce
+from itertools import islice, product
+from operator import or_
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from diagrams import assert_same_diagram
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nslimb
 from nslimb import Sigma
 from nslimb.errors import DataError, InvalidInput, TooLarge
 from nslimb.sigma.logic import Cnf, read_dimacs
@@ -42,6 +47,26 @@ def test_a_formula_is_the_function_by_listing(
     clauses = random_clauses(np.random.default_rng(seed), variables, number, longest)
     sigma = Sigma.from_dimacs(written(tmp_path_factory.mktemp("cnf"), clauses, variables))
     assert_same_diagram(sigma, Sigma.from_function(lambda y: holds(clauses, y), 2, variables))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 8), st.integers(1, 3))
+def test_loss_and_gradient_are_those_by_listing(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, variables: int, number: int, longest: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    clauses = random_clauses(rng, variables, number, longest)
+    sigma = Sigma.from_dimacs(written(tmp_path_factory.mktemp("cnf"), clauses, variables))
+    weak = rng.integers(len(sigma.weak_labels), size=3)
+    leaf = torch.from_numpy(rng.normal(size=(3, variables, 2))).log_softmax(-1).requires_grad_()
+    vectors = list(product((0, 1), repeat=variables))
+    joint = torch.stack([sum(leaf[:, i, label] for i, label in enumerate(y)) for y in vectors], dim=1)  # type: ignore[misc]
+    values = np.array([holds(clauses, y) for y in vectors])
+    allowed = torch.from_numpy(np.stack([values == sigma.weak_labels[s] for s in weak]))
+    theirs = -joint.masked_fill(~allowed, -torch.inf).logsumexp(1)
+    ours = nslimb.semantic_loss(leaf, weak, sigma)
+    torch.testing.assert_close(ours, theirs)
+    gradients = [torch.autograd.grad(loss.sum(), leaf, retain_graph=True)[0] for loss in (ours, theirs)]
+    torch.testing.assert_close(*gradients)
 
 
 class Bdd:
@@ -93,6 +118,46 @@ def test_a_random_formula_has_the_states_and_models_of_its_decision_diagram(tmp_
     assert sum(models.values()) == 2**variables
     labels = rng.integers(2, size=(200, variables))
     assert [sigma.weak_labels[i] for i in sigma.apply(labels)] == [holds(clauses, tuple(y)) for y in labels.tolist()]
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Any:
+    """Decision diagrams of the library dd over 20 variables: CUDD's where it comes with that, else those in Python."""
+    try:
+        from dd import cudd as library
+    except ImportError:
+        from dd import autoref as library
+    manager = library.BDD()
+    manager.declare(*(f"x{i}" for i in range(1, 21)))
+    return manager
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="dd needs Python 3.11")
+@given(st.integers(0, 2**32 - 1), st.integers(1, 18), st.integers(0, 40), st.integers(1, 4), st.integers(0, 2))
+def test_another_library_has_the_same_models_and_truth_values(
+    tmp_path_factory: pytest.TempPathFactory,
+    theirs: Any,
+    seed: int,
+    variables: int,
+    number: int,
+    longest: int,
+    more: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    clauses = random_clauses(rng, variables, number, longest)
+    path, arity = written(tmp_path_factory.mktemp("cnf"), clauses, variables), variables + more
+    sigma = Sigma.from_dimacs(path, arity=arity, order=rng.permutation(arity).tolist())
+    names = [f"x{i}" for i in range(1, arity + 1)]
+    formula = theirs.true
+    for clause in clauses:
+        literals = (theirs.var(f"x{abs(v)}") if v > 0 else ~theirs.var(f"x{abs(v)}") for v in clause)
+        formula &= reduce(or_, literals)
+    models = dict(zip(sigma.weak_labels, sigma.preimage_sizes(), strict=True))
+    assert models.get(True, 0) == theirs.count(formula, nvars=arity)
+    some = [[int(model[name]) for name in names] for model in islice(theirs.pick_iter(formula, names), 10)]
+    labels = np.array(some + rng.integers(2, size=(10, arity)).tolist())  # models may be too rare to be drawn
+    values = [theirs.let(dict(zip(names, map(bool, y), strict=True)), formula) == theirs.true for y in labels.tolist()]
+    assert [sigma.weak_labels[i] for i in sigma.apply(labels)] == values
 
 
 def test_labels_beyond_the_variables_do_not_matter(tmp_path: Path) -> None:

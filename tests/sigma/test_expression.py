@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -218,6 +219,46 @@ def test_mnmath_has_165_states() -> None:
         lambda a, b: (a, b), *(Sigma.from_expression(equation, [10] * 8) for equation in EQUATIONS)
     )
     assert_same_diagram(sigma, both)
+
+
+def test_kandinsky_patterns() -> None:
+    """Three figures of three objects, shapes and then colours: all alike, a pair or all distinct, in one of the two."""
+
+    def function(y: Any) -> Any:
+        parts = [[y[6 * i + 3 * k : 6 * i + 3 * k + 3] for i in range(3)] for k in (0, 1)]
+        pairs = [[count(a == b, b == c, a == c) for a, b, c in part] for part in parts]
+        return any_of(all_of(number == pattern for number in part) for part in pairs for pattern in (3, 1, 0))
+
+    sigma = Sigma.from_expression(function, [3] * 18)
+    assert sigma.num_states == 304
+    one = 3**3 + 18**3 + 6**3  # of 27 triples 3 are all alike, 18 have a pair and 6 are distinct
+    neither = (27**3 - one) ** 2
+    assert dict(zip(sigma.weak_labels, sigma.preimage_sizes(), strict=True)) == {False: neither, True: 3**18 - neither}
+    labels = np.random.default_rng(0).integers(3, size=(500, 18))
+    kinds = [[[len(set(y[i : i + 3])) for i in (k, k + 6, k + 12)] for k in (0, 3)] for y in labels.tolist()]
+    expected = [any(len(set(kind)) == 1 for kind in both) for both in kinds]
+    assert 0 < sum(expected) < 500
+    assert [sigma.weak_labels[i] for i in sigma.apply(labels)] == expected
+
+
+def test_the_rule_of_bdd_oia() -> None:
+    """A car may go forward, must stop, may turn left or right, by 21 things that it sees: all 2 ** 21 are listed."""
+
+    def rule(seen: list[Any]) -> tuple[Any, tuple[Any, ...]]:
+        green, follow, clear, red, sign, *obstacles = seen[:9]
+        obstacle = reduce(operator.or_, obstacles)
+        stop = red | sign | obstacle
+        left, right = ((a | b | c) & ~(d | e | f) for a, b, c, d, e, f in (seen[9:15], seen[15:]))
+        return ~(red & green) & (clear != obstacle), ((green | follow | clear) & ~stop, stop, left, right)
+
+    sigma = Sigma.from_expression(lambda y: where(*rule([label == 1 for label in y]), None), [2] * 21)
+    assert sigma.num_states == 101
+    every = np.arange(2**21, dtype=np.int32)
+    possible, actions = rule([every >> i & 1 == 1 for i in range(21)])
+    codes = sum(bit * action[possible].astype(np.uint8) for bit, action in zip((8, 4, 2, 1), actions, strict=True))
+    sizes = np.bincount(codes, minlength=16).tolist()
+    expected = {tuple(bool(code & bit) for bit in (8, 4, 2, 1)): size for code, size in enumerate(sizes) if size}
+    assert dict(zip(sigma.weak_labels, sigma.preimage_sizes(), strict=True)) == expected
 
 
 def test_the_library_can_be_written_as_expressions() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,9 +123,19 @@ def test_families_take_sets_of_one_member(weighted: bool) -> None:
     mask = sigma.encode([("max", {0, 2}), ("sum", {1, 2, 5}), ("max", 1)])
     weak = torch.where(mask, torch.arange(1.0, 1 + mask.shape[1]), -torch.inf).double() if weighted else mask
     scores = torch.randn(3, 3, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
-    every = sigma.log_prob(scores)
-    expected = (every + weights_of(weak)).logsumexp(1)
-    torch.testing.assert_close(sigma.log_likelihood(scores, weak), expected)
+    leaf = scores.clone().requires_grad_()
+    expected = []
+    for row, weights in zip(leaf, weights_of(weak), strict=True):
+        terms = []
+        for s in torch.isfinite(weights).nonzero().flatten().tolist():
+            name, outcome = sigma.weak_labels[s]  # type: ignore[misc]
+            function, arity = {"max": (max, 2), "sum": (sum, 3)}[name]  # type: ignore[index]
+            vectors = [y for y in product(range(3), repeat=arity) if function(y) == outcome]  # type: ignore[operator]
+            terms += [sum(row[i, label] for i, label in enumerate(y)) + weights[s] for y in vectors]
+        expected.append(torch.stack(terms).logsumexp(0))
+    theirs, ours = torch.stack(expected), sigma.log_likelihood(leaf, weak)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(*(torch.autograd.grad(value.sum(), leaf)[0] for value in (ours, theirs)))
     found = sigma.best(scores, weak, 4)
     assert bool(sigma.explains(found.labels[:, 0], weak).all())
     assert found.labels[:, 0, 2].ge(0).tolist() == [False, True, False]

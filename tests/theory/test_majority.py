@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nslimb import Sigma
 from nslimb.errors import InvalidInput
 from nslimb.experiment.shortcuts import told
 from nslimb.sigma import family, maximum, total
+from nslimb.sigma.families import Family
 from nslimb.theory.majority import learned_shortcut, majority_reading
 from nslimb.theory.shortcuts import shortcuts
 
@@ -62,6 +64,53 @@ def test_sets_and_families_count_as_explained() -> None:
     assert found is not None
     assert found.tolist() == [1, 0, 2]
     assert learned_shortcut(mixed, swap, labels, mixed.encode([("max", 2), ("one", 1)])) is None
+
+
+def test_classes_that_no_sample_has_do_not_count() -> None:
+    everything = np.eye(10)
+    everything[5:] = everything[9]  # what was never seen is taken for a 9, or for anything
+    assert learned_shortcut(SUM, everything, HALF, SUM.apply(HALF)) is None
+    everything[5:] = 0.1
+    everything[:5] = np.eye(10)[[0, 1, 5, 0, 1]]
+    found = learned_shortcut(SUM, everything, HALF, SUM.apply(HALF))
+    assert found is not None
+    assert found.tolist() == [0, 1, 5, 0, 1, -1, -1, -1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    "sigma",
+    [
+        maximum(2, 3),
+        Sigma.from_function(lambda y: y[0] == y[1], 3, 2),
+        Sigma.from_function(lambda y: sum(y) % 2 if sum(y) < 4 else None, 3, 2),
+        family(
+            {
+                "same": Sigma.from_function(lambda y: y[0] == y[1], 3, 2),
+                "low": Sigma.from_function(lambda y: y[0] > 0, 3, 1),
+            }
+        ),
+    ],
+)
+def test_without_samples_every_label_vector_must_be_explained(sigma: Sigma) -> None:
+    members = [sigma.member(name) for name in sigma.members] if isinstance(sigma, Family) else [sigma]
+    told = []
+    for reading in product(range(-1, 3), repeat=3):
+        occurring = [i for i in range(3) if reading[i] >= 0]
+        matrix = np.zeros((3, 3))
+        matrix[occurring, [reading[i] for i in occurring]] = 1
+        explained = [
+            member.apply([reading[i] for i in y]) == member.apply(y)
+            for member in members
+            for y in product(occurring, repeat=member.arity)
+            if member.apply(y) >= 0
+        ]
+        expected = all(explained) and bool(explained) and any(reading[i] != i for i in occurring)
+        found = learned_shortcut(sigma, matrix)
+        assert (found is not None) == expected, reading
+        if found is not None:
+            assert tuple(found.tolist()) == reading
+            told.append(reading)
+    assert told or sigma.name == "maximum"
 
 
 def test_the_report_says_how_often() -> None:

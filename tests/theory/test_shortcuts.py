@@ -258,6 +258,17 @@ def test_even_odd_has_36_shortcuts(monkeypatch: pytest.MonkeyPatch, constraints:
     assert nslimb.shortcuts(total(2, 11), EVEN_ODD).count == 49
 
 
+def test_maps_within_the_tolerance_keep_the_ratios() -> None:
+    found = nslimb.shortcuts(total(2), HALF)
+    assert found.distance.min() == 0  # of the identity
+    levels = np.unique(found.distance.round(9))
+    assert len(levels) > 2
+    for level in levels:
+        kept = nslimb.shortcuts(total(2), HALF, tolerance=float(level) + 1e-6).preserving
+        np.testing.assert_array_equal(kept, found.maps[found.distance <= level + 1e-6])
+    assert len(kept) == found.count
+
+
 @pytest.mark.parametrize(("classes", "count"), [(5, 3), (10, 6)])
 def test_half_has_3_shortcuts_and_with_ten_digits_6(classes: int, count: int) -> None:
     found = nslimb.shortcuts(total(2, classes), HALF)

@@ -13,6 +13,7 @@ from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
     from nslimb.arrays import IntArray
+    from nslimb.sigma import Sigma
 
 
 def command(
@@ -46,11 +47,31 @@ def command(
         places = [f"{test}, row {number}" for number in range(1, len(rows) + 1)]
         if wrong:
             read_files(files, classifier.size, wrong, places)
-        measured = evaluate(classifier.predict_proba(files), labels)
+        probabilities = classifier.predict_proba(files)
+        measured = evaluate(probabilities, labels)
+        shortcut = _shortcut(classifier.sigma, labels, probabilities.argmax(axis=1))
     if as_json:
-        typer.echo(json.dumps({"samples": len(labels), "classes": list(names), **measured}, indent=1))
+        told = {"samples": len(labels), "classes": list(names), **measured, "shortcut": shortcut}
+        typer.echo(json.dumps(told, indent=1))
     else:
         _print(measured, names, labels)
+        if shortcut is not None:
+            changed = ", ".join(f"{name} as {other}" for name, other in shortcut.items() if name != other)
+            typer.echo(f"a reasoning shortcut: it reads {changed}, and every weak label stays right that way")
+
+
+def _shortcut(sigma: Sigma, labels: IntArray, predictions: IntArray) -> dict[str, str] | None:
+    """What most pictures of each class are taken for, where that is wrong and no weak label can tell."""
+    from nslimb.errors import TooLarge
+    from nslimb.metrics import confusion_matrix
+    from nslimb.theory.majority import learned_shortcut
+
+    try:
+        found = learned_shortcut(sigma, confusion_matrix(labels, predictions, sigma.num_classes))
+    except TooLarge:
+        return None
+    names = sigma.class_names
+    return None if found is None else {names[i]: names[j] for i, j in enumerate(found.tolist()) if j >= 0}
 
 
 def _labels(texts: list[str], names: tuple[str, ...], path: Path, wrong: list[str]) -> IntArray:

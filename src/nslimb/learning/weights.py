@@ -15,6 +15,8 @@ CAP = 20.0
 def weak_weights(weak: Any, gamma: float, noise: float = 0.0, num_weak: int | None = None) -> FloatArray:
     """Weights [m] of samples with weak labels [m] (or sequences [m, L]): p^-gamma, p the frequency of the label.
 
+    Of sets [m, S] it is the frequency of the set, so that all weigh the same where all sets differ.
+
     Normalised to mean 1, then capped at 20. With a share ``noise`` e of wrong labels, drawn uniformly from ``num_weak``
     S of them, each weight is first multiplied by the share of its label that is clean, max(0, 1 - e / (S p)).
 
