@@ -233,7 +233,7 @@ def test_results_do_not_depend_on_memory_layout() -> None:
 
 def test_a_batch_of_one_may_have_any_strides() -> None:
     """Of a dimension of size 1 the stride says nothing, and torch's sums then choose theirs."""
-    sigma = Sigma.from_function(lambda y: None if 1 in y else y[0] * 3 + y[1], num_classes=3, arity=2)
+    sigma = Sigma.from_function(lambda y: None if y[1] == 1 else y[0] * 3 + y[1], num_classes=3, arity=2)
     scores = torch.randn(4, 2, 3, dtype=torch.float64).log_softmax(-1)
     whole = sigma.log_prob(scores)
     for row in range(4):
