@@ -45,14 +45,15 @@ cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONF
 		&& echo && $(PY) -m nslimb.experiment.targets result $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)
 
 BUNDLES := docs/results/runs
+GRIDS := cpu_paper cpu_exact ablation noise addition shortcuts
 FROM ?= results
 
-bundle: $(READY)  ## keep the small files of the finished runs of the CPU grids in docs/results/runs [FROM=another results folder]
-	@for grid in cpu_paper cpu_exact; do test ! -d $(FROM)/$$grid || $(PY) -m nslimb.experiment.bundle pack \
+bundle: $(READY)  ## keep the small files of finished runs in docs/results/runs [FROM=another results folder]
+	@for grid in $(GRIDS); do test ! -d $(FROM)/$$grid || $(PY) -m nslimb.experiment.bundle pack \
 		config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz --results $(FROM)/$$grid || exit 1; done
 
 restore: $(READY)  ## put the runs kept in docs/results/runs back as finished runs
-	@for grid in cpu_paper cpu_exact; do test ! -f $(BUNDLES)/$$grid.tar.xz \
+	@for grid in $(GRIDS); do test ! -f $(BUNDLES)/$$grid.tar.xz \
 		|| $(PY) -m nslimb.experiment.bundle restore config/$$grid.yaml $(BUNDLES)/$$grid.tar.xz || exit 1; done
 
 predictions: $(READY)  ## which classes are hard, as known before training, for new cells of docs/results (minutes)
