@@ -134,12 +134,16 @@ class WeakMethod(Method):
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         self.samples = samples
-        single = samples.train_weak.dtype.kind == "i"
-        if self.settings.noise not in ("auto", 0) and not single:
+        if self.settings.noise not in ("auto", 0) and samples.train_weak.dtype.kind != "i":
             refuse_sets(samples.train_weak, len(self.sigma.weak_labels), "a noise rate")
-        if self.settings.noise == "auto" and self.sigma.lists_weak_labels and single:
+        if self.finds_noise(samples):
             self.likelihoods = torch.zeros(len(samples.train))
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
+
+    def finds_noise(self, samples: Samples) -> bool:
+        """Whether the share of wrong labels is to be estimated, and can be: single weak labels out of one list."""
+        auto = self.settings.noise == "auto"
+        return auto and self.sigma.lists_weak_labels and samples.train_weak.dtype.kind == "i"
 
     def _expect(self, noise: float) -> None:
         """Allow for this share of wrong labels from now on."""

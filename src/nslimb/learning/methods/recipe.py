@@ -37,8 +37,7 @@ class Recipe(SlPrior):
     settings: RecipeSettings
 
     def begin(self, samples: Samples) -> None:
-        single = samples.train_weak.dtype.kind == "i"
-        if self.settings.noise == "auto" and self.sigma.lists_weak_labels and single:
+        if self.finds_noise(samples):
             self.fixed = training_ratios(samples.train_weak, self.sigma, _SUSPECTED)
         super().begin(samples)
 
