@@ -45,7 +45,10 @@ def write_published(folder: Path, protocols: tuple[str, ...] = ("paper", "exact"
                         measures = {"accuracy": found, "macro_recall": found - 1, "worst_class": found - 20}
                         rest = {"weak_accuracy": 90.0, "ceiling": 97.0, "seconds": 36.0}
                         runs.append({**keys, "adjustment": adjustment, **measures, **rest})
-                    classes += [{**keys, "class": label, "accuracy": 40 + 6 * label, "lost": 0} for label in range(10)]
+                    classes += [
+                        {**keys, "class": label, "accuracy": 40 + 6 * label, "lost": 0, "share": 0.1}
+                        for label in range(10)
+                    ]
                     for epoch in (20, 40, 100):
                         shares = " ".join(f"{min(100, epoch / 2 + 5 * label):.1f}" for label in range(10))
                         row = {"epoch": epoch, "loss": 1 / epoch, "validation_weak_accuracy": 90.0, "accuracy": 50.0}
