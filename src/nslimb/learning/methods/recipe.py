@@ -27,7 +27,7 @@ class RecipeSettings(PriorSettings):
     gamma_after: int = 8
     psi: float = 0.0
     noise: float | Literal["auto"] = "auto"
-    decay_after: float = 0.5
+    decay_after: float = 0.7
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,7 +40,7 @@ class Recipe(SlPrior):
 
     Weights make rare weak labels heard, and wrong labels are rare ones. So the first epochs go without: the network
     learns the frequent classes, which is enough to see how many weak labels contradict what it is sure of. A few heavy
-    samples move a network to and fro, so that the second half of the epochs takes ever smaller steps.
+    samples move a network to and fro, so that the last third of the epochs takes ever smaller steps.
     """
 
     printed = "recipe"
