@@ -182,6 +182,18 @@ def test_validation_samples_can_be_split_off_the_training_samples() -> None:
     np.testing.assert_array_equal(*drawn)
 
 
+def test_validation_samples_can_be_drawn_from_the_training_images() -> None:
+    source, sigma = balanced(), nslimb.sigma.maximum(3)
+    samples, gold = draw_samples(source, sigma, 500, seed=1, rho=5, validation=400, validation_from="drawn")
+    whole, _ = draw_samples(source, sigma, 500, seed=1, rho=5, validation=100, validation_from="split")
+    assert samples.train.shape == gold.train.shape == (500, 3)
+    np.testing.assert_array_equal(samples.train, np.concatenate([whole.train, whole.validation]))
+    np.testing.assert_array_equal(samples.validation_weak, source.labels[samples.validation].max(axis=1))
+    assert samples.validation.shape == (400, 3)
+    assert not np.array_equal(samples.validation, samples.train[:400])
+    assert np.isin(samples.validation, samples.train).mean() > 0.5
+
+
 def test_the_tail_can_be_told_by_the_names_of_classes() -> None:
     source = named("cat", "ant", "bee")
     sigma = nslimb.Sigma.from_function(max, num_classes=3, arity=2)
@@ -250,7 +262,7 @@ def test_samples_need_no_test_tuples(tmp_path: Path) -> None:
             r"expected the 13 classes of sigma \(0, .*\), got toy with 10 classes \(0",
         ),
         ({"source": named("b", "a"), "sigma": CHOICE}, r"2 classes of sigma \(a, b\), got toy with 2 classes \(b, a\)"),
-        ({"validation_from": "test"}, "validation_from: expected one of held-out, split, got 'test'"),
+        ({"validation_from": "test"}, "validation_from: expected one of held-out, drawn, split, got 'test'"),
         ({"validation_from": "split", "validation": 10}, "validation: expected fewer than the 10 samples"),
         (
             {"order": ("0", "1")},

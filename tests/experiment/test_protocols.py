@@ -57,7 +57,10 @@ def test_training_differs_in_proofs_loss_encoding_and_start(benchmark: str) -> N
 def test_samples_differ_in_where_the_validation_comes_from() -> None:
     paper, exact = both()
     found = differences(samples_recipe(paper, CELLS["max"]), samples_recipe(exact, CELLS["max"]))
-    assert found == {"validation_from": ("split", "held-out")}
+    assert found == {"validation_from": ("drawn", "held-out")}
+    split = paper.model_copy(update={"validation_from": "split"})
+    found = differences(samples_recipe(paper, CELLS["max"]), samples_recipe(split, CELLS["max"]))
+    assert found == {"validation_from": ("drawn", "split")}
 
 
 @pytest.mark.parametrize(("benchmark", "steps"), [("max", 10_000), ("sum", 10_000), ("smallest_parent", 5_000)])

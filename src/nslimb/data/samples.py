@@ -25,7 +25,7 @@ from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.sigma.support import Support, read_support
 
-VALIDATION_FROM = ("held-out", "split")
+VALIDATION_FROM = ("held-out", "drawn", "split")
 
 _HELD_OUT = 0.1
 
@@ -134,8 +134,9 @@ def draw_samples(
     drawn in the same way, for adjustments that need to know the position of an image.
 
     ``validation_from="held-out"`` adds validation tuples of images that no training tuple uses: a tenth of the
-    training images of each class is held out for them. ``"split"`` splits them off the ``number`` tuples, as the paper
-    has it, so that ``number - validation`` are left for training.
+    training images of each class is held out for them. ``"drawn"`` adds tuples of the same training images, as the
+    paper's code does. ``"split"`` splits them off the ``number`` tuples, as the paper's text has it, so that
+    ``number - validation`` are left for training.
 
     With ``noise`` e, each weak label, of training and of validation, is with probability e replaced by another one,
     drawn uniformly. With an ``ambiguity`` q weak labels are candidate sets, bool [m, S]: the weak label, and each other
@@ -195,6 +196,8 @@ def draw_samples(
         both = drawn("train", pools["train"], number)
         halves = [np.split(part, [number - validation]) for part in both]
         train, validate = (Drawn(*parts) for parts in zip(*halves, strict=True))
+    elif validation_from == "drawn":
+        train, validate = drawn("train", pools["train"], number), drawn("validation", pools["train"], validation)
     else:
         pool, held_out = _hold_out(pools["train"], source.labels, numpy_generator(seed, "held out"))
         train, validate = drawn("train", pool, number), drawn("validation", held_out, validation)

@@ -103,6 +103,7 @@ class Config(Block):
     protocol: Protocol = "paper"
     seeds: Texts = Field(min_length=1)
     validation: int = Field(default=256, ge=1)
+    validation_from: Literal["held-out", "drawn", "split"] | None = None  # None: as the protocol has it
     data: Path = Path("data")
     hwf_path: Path | None = None
     hwf_own_split: bool = False

@@ -140,7 +140,8 @@ def _validation(config: Config, benchmark: str) -> Recipe:
     """How many samples choose settings, and where they come from: there are none where every image is used once."""
     if block_of(config, benchmark).samples == ONCE:
         return {"validation": 0, "validation_from": "none"}
-    return {"validation": config.validation, "validation_from": "split" if config.protocol == "paper" else "held-out"}
+    usual = "drawn" if config.protocol == "paper" else "held-out"
+    return {"validation": config.validation, "validation_from": config.validation_from or usual}
 
 
 def _choice(config: Config, cell: Cell) -> Recipe:
