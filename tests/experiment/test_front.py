@@ -15,12 +15,11 @@ from nslimb.experiment import front, publish
 from nslimb.experiment.cells import runs
 from nslimb.experiment.chance import Accuracy, clear_winner, resolution, told_apart
 from nslimb.experiment.config import Config, read_config
-from nslimb.experiment.explained import METHODS as EXPLAINED
-from nslimb.experiment.explained import explanations
+from nslimb.experiment.explained import explanations, first_paragraph
 from nslimb.experiment.figures import FIGURES
 from nslimb.experiment.figures.shown import figure_entries
 from nslimb.experiment.gather import gather
-from nslimb.learning.methods import METHODS
+from nslimb.learning.methods import METHODS, method_class
 
 
 def grid(folder: Path, **changes: Any) -> Config:
@@ -72,18 +71,23 @@ def test_the_page_has_ours_beside_the_papers_and_explains_names(tmp_path: Path) 
     assert "1,000 test images:<br>differences below<br>" in page
     assert '<td class="missing">missing</td>' in page  # SUM
     assert "<strong>97.0</strong>" not in page  # recipe + CAROT, which recipe may be as good as
-    assert "<dt>ILP(EMP)</dt><dd>trains towards pseudolabels" in page
+    assert "<dt>ILP(EMP)</dt><dd>Trains towards pseudolabels" in page
     assert page.count("<h3>max") == 1
 
 
 def test_every_method_is_explained(tmp_path: Path) -> None:
-    assert set(EXPLAINED) == set(METHODS)
+    sentences = {first_paragraph(method_class(name)) for name in METHODS}
+    assert len(sentences) == len(list(METHODS))
+    assert all(len(sentence) > 50 for sentence in sentences)
     mine = {"sl-slow": {"method": "sl", "learning_rate": 0.0003}}
     config = values()
     config["benchmarks"] = {"max": {**config["benchmarks"]["max"], "methods": ["sl", mine]}}
     found = explanations(read_config({**config, "results": str(tmp_path), "tables": ["max"], "studies": []}))
     assert list(found) == ["SL", "sl-slow", "+ LA", "+ CAROT"]
-    assert found["sl-slow"].endswith("(learning_rate = 0.0003)")
+    assert found["SL"].startswith("Semantic loss: ")
+    assert found["SL"].endswith("(protocol exact) or the most probable one alone (paper)")
+    assert found["sl-slow"] == found["SL"] + " (learning_rate = 0.0003)"
+    assert found["+ LA"].startswith("Logit adjustment at test time")
 
 
 def test_figures_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:
