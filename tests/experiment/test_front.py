@@ -6,10 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import numpy as np
 import pytest
 from fabricated import write_run
-from test_config import values
+from test_config import ROOT, values
 
 from nslimb.experiment import front, publish
 from nslimb.experiment.cells import runs
@@ -19,6 +20,7 @@ from nslimb.experiment.explained import explanations, first_paragraph
 from nslimb.experiment.figures import FIGURES
 from nslimb.experiment.figures.shown import figure_entries
 from nslimb.experiment.gather import gather
+from nslimb.experiment.studies import STUDIES
 from nslimb.learning.methods import METHODS, method_class
 
 
@@ -102,6 +104,16 @@ def test_figures_with_nothing_to_show_are_left_out(tmp_path: Path) -> None:
     assert figure_entries(grid(tmp_path, figures=["accuracy_against_arity"])) == ["accuracy_against_arity"]
     paper = read_config({**values("config"), "results": str(tmp_path)})
     assert figure_entries(paper) == list(FIGURES)
+
+
+def test_every_figure_has_a_caption_of_its_own() -> None:
+    folder = ROOT / "workflow" / "report"
+    captions = {(folder / "figures" / f"{name}.rst").read_text() for name in FIGURES}
+    assert len(captions) == len(list(FIGURES))
+    study = jinja2.Template((folder / "study.rst").read_text())
+    told = {study.render(snakemake={"wildcards": {"study": name}}) for name in STUDIES}
+    assert len({text.partition("Its numbers")[0] for text in told}) == len(list(STUDIES))
+    assert not any("A study of your own" in text for text in told)
 
 
 def test_classes_of_formulas_are_symbols(tmp_path: Path) -> None:
