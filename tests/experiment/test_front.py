@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 import numpy as np
 import pytest
-from fabricated import write_run
+from fabricated import grid_run, write_run
 from test_config import ROOT, values
 
 from nslimb.experiment import front, publish
@@ -21,6 +21,7 @@ from nslimb.experiment.figures import FIGURES
 from nslimb.experiment.figures.shown import figure_entries
 from nslimb.experiment.gather import gather
 from nslimb.experiment.studies import STUDIES
+from nslimb.experiment.verdict import verdict
 from nslimb.learning.methods import METHODS, method_class
 
 
@@ -123,3 +124,25 @@ def test_classes_of_formulas_are_symbols(tmp_path: Path) -> None:
         write_run(config, cell, method, 0.5, class_accuracy=[0.5] * (13 if cell.benchmark == "hwf" else 10))
     names = {run.cell.benchmark: run.class_names for run in gather(config, chosen)}
     assert names == {"hwf": (*"0123456789", "+", "-", "*"), "max": tuple("0123456789")}
+
+
+def test_the_verdict_names_the_winner_and_what_chance_may_do() -> None:
+    def told(*pairs: tuple[float, float]) -> str:
+        made = [
+            grid_run(method, seed=str(seed), accuracy=accuracy, adjusted=0.0)
+            for seed, pair in enumerate(pairs)
+            for method, accuracy in zip(("sl", "recipe"), pair, strict=True)
+        ]
+        return verdict([*made, grid_run("supervised", seed="0", accuracy=0.99, adjusted=0.0)])
+
+    # Of 1,000 test images, where chance alone reaches 4.4 points.
+    one = "in the one cell and seed there is"
+    assert told((0.5, 0.6)) == f"Best: recipe, +10.00 points over SL {one}."
+    assert told((0.5, 0.52)) == f"Best: recipe, +2.00 points over SL {one}, which chance may have made."
+    assert told((0.5, 0.4)) == f"No mitigation is above SL {one}; the best is SL + LA (+0.00 points)."
+    # Differences of 9, 10 and 11: mean 10, standard error 1 / sqrt(3), Student's t with 2 degrees of freedom 4.303.
+    three = told((0.5, 0.59), (0.5, 0.6), (0.5, 0.61))
+    assert three == (
+        "Best on average: recipe, +10.00 points over SL (95 % interval +7.52 to +12.48, over 3 pairs of cell and seed)."
+    )
+    assert told((0.5, 0.48), (0.5, 0.6)).endswith("over 2 pairs of cell and seed), which chance may have made.")

@@ -63,7 +63,7 @@ def write_runtime(config: Config) -> None:
     caption = (
         f"runtime: minutes an epoch and peak memory by protocol, extrapolated from {config.runtime.batches} batches"
     )
-    _write(config, "runtime", frame, frame.set_index("algorithm"), caption)
+    _write(config, "runtime", frame, frame.set_index("algorithm").fillna("-"), caption)
 
 
 def write_comparison(config: Config) -> None:
