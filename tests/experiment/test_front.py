@@ -76,6 +76,16 @@ def test_the_page_has_ours_beside_the_papers_and_explains_names(tmp_path: Path) 
     assert "<strong>97.0</strong>" not in page  # recipe + CAROT, which recipe may be as good as
     assert "<dt>ILP(EMP)</dt><dd>Trains towards pseudolabels" in page
     assert page.count("<h3>max") == 1
+    of_digits = page[page.index("<h3>smallest parent") : page.index("<h3>What")]
+    assert "paper" not in of_digits  # whose objects are CIFAR-10's
+
+
+def test_a_long_page_begins_at_its_top() -> None:
+    """Snakemake centres what the first page shows, so that the top of a long one would be out of reach."""
+    report = pytest.importorskip("snakemake.report", reason="Snakemake needs Python 3.11")
+    template = Path(report.__file__).parent / "html_reporter" / "template" / "components" / "content.js"
+    assert "flex items-center justify-center h-screen overflow-auto" in template.read_text()
+    assert ".items-center:has(.nslimb) { align-items: flex-start }" in front.STYLE
 
 
 def test_every_method_is_explained(tmp_path: Path) -> None:
