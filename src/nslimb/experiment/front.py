@@ -30,7 +30,7 @@ STYLE = """<meta charset="utf-8">
 .items-center:has(.nslimb) { align-items: flex-start }
 .prose:has(.nslimb) { max-width: none }
 .nslimb { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 110em }
-.nslimb table { border-collapse: collapse; margin: 0.6em 0 0.4em }
+.nslimb table { border-collapse: collapse; margin: 0.6em 0 0.4em; width: auto; min-width: 40em }
 .nslimb caption { text-align: left; padding-bottom: 0.4em }
 .nslimb th, .nslimb td { padding: 0.25em 0.7em; border-bottom: 1px solid #ddd; text-align: right; vertical-align: top }
 .nslimb th:first-child { text-align: left; white-space: nowrap }
