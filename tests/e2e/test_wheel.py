@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -90,5 +91,8 @@ def test_the_source_distribution_makes_the_same_wheel(installed: Path, tmp_path:
     hatchling = (sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path))
     call(*hatchling, folder=ROOT, PYTHONPATH=str(tmp_path / "tool"))
     [source] = tmp_path.glob("nslimb-*.tar.gz")
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    assert inside > {"Snakefile", "Makefile", "config/quick.yaml", "reference/tables.csv", "tests/test_readme.py"}
     call(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source), folder=tmp_path)
     assert names_in(wheel_of(tmp_path)) == names_in(wheel_of(installed))

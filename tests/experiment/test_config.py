@@ -18,8 +18,10 @@ from nslimb.experiment.cells import Cell, cells, runs, table_names, table_runs, 
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.folder import claim_results
 from nslimb.experiment.provenance import versions
+from nslimb.experiment.recipes import train_recipe
 from nslimb.experiment.targets import cell_result, cell_target
 from nslimb.experiment.titles import printed_name
+from nslimb.learning import Settings
 from nslimb.learning.methods import METHODS
 from nslimb.sigma import Sigma
 
@@ -171,6 +173,14 @@ def test_sigmas_of_the_grid() -> None:
     assert sigma_of(read_config(values("config")), "smallest_parent", 2).num_classes == 10
     first = read_config(changed("benchmarks", "hwf", "sigma", value={"hwf": {"precedence": True}}))
     assert sigma_of(first, "hwf", 3).options == {"precedence": True}
+
+
+def test_precision_and_compilation_reach_the_training() -> None:
+    given = {**values()["training"], "mixed_precision": True, "compile": True}
+    for config, wanted in ((read_config(values()), False), (read_config({**values(), "training": given}), True)):
+        training = train_recipe(config, Cell("max", "3", "0", "1"), "sl")["training"]
+        settings = Settings(**training)
+        assert (settings.mixed_precision, settings.compile) == (wanted, wanted)
 
 
 def test_a_cell_may_have_another_tail_but_must_make_sense() -> None:

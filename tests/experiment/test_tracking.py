@@ -20,7 +20,7 @@ from fabricated import epochs_of, metrics_of, run_file
 from nslimb.errors import DataError
 from nslimb.experiment import tracking
 from nslimb.experiment.runs.base import write_schema
-from nslimb.experiment.tracked import Tracked
+from nslimb.experiment.tracked import Tracked, class_label, draw
 from nslimb.experiment.tracking import client, create_store, mirror, mirror_cell, tracking_uri
 from nslimb.learning.history import write_history
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 PATH = "benchmark=max/M=3/rho=0/seed=1/train=sl"
 TITLE = "MAX-3 rho=0 SL seed 1"
 ENDED = 1_700_000_000.0
+DIGITS = tuple("0123456789")
 
 
 def make_run(folder: Path, accuracy: float = 0.5, *, grid: str = "quick", settings: str = "s") -> None:
@@ -45,7 +46,7 @@ import json, sys
 from pathlib import Path
 from nslimb.experiment.tracking import mirror_cell
 results, path = Path(sys.argv[2]), sys.argv[3]
-what = mirror_cell(sys.argv[1], "max", (results / path).parent, {"sl": path}, results)
+what = mirror_cell(sys.argv[1], "max", (results / path).parent, {"sl": path}, "0123456789", results)
 (results / "last.json").write_text(json.dumps(what))
 """
 FILES = ["classes.png", "history.csv", "metrics.json", "model.pt", "run.yaml"]
@@ -62,7 +63,9 @@ def runs_of(uri: str, grid: str = "quick") -> list:
 
 
 def mirrored(uri: str, results: Path, path: str = PATH) -> str:
-    return mirror(client(uri), "max", Tracked.read(path, results / path), TITLE, results / "artifacts", "make it")
+    return mirror(
+        client(uri), "max", Tracked.read(path, results / path, DIGITS), TITLE, results / "artifacts", "make it"
+    )
 
 
 def test_a_run_is_mirrored_once_and_replaced_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +121,7 @@ def test_a_run_without_a_recorded_end_or_a_model(tmp_path: Path) -> None:
     write_schema(tmp_path / "run.yaml", run_file())
     (tmp_path / "model.pt").unlink()  # restored
     os.utime(tmp_path / "run.yaml", (ENDED, ENDED))
-    run = Tracked.read(PATH, tmp_path)
+    run = Tracked.read(PATH, tmp_path, DIGITS)
     assert (run.began, run.ended) == (1000 * (ENDED - 1), 1000 * ENDED)
     assert [path.name for path in run.files] == ["metrics.json", "history.csv", "run.yaml"]
 
@@ -197,13 +200,13 @@ def test_a_real_server_that_goes_away_and_comes_back(tmp_path: Path, monkeypatch
     titles = {"sl": "SL", "records": "RECORDS"}
     with serving(tmp_path, port) as address:
         assert tracking_uri(tmp_path) == address
-        assert mirror_cell(uri, "max", cell, {"sl": "SL"}, tmp_path) == {PATH: "created"}
+        assert mirror_cell(uri, "max", cell, {"sl": "SL"}, DIGITS, tmp_path) == {PATH: "created"}
         with urllib.request.urlopen(address, timeout=10) as page:  # the UI is served too
             assert b"MLflow" in page.read()
     with pytest.raises(DataError, match=r"cannot be reached .* only the tracking is left to do"):
-        mirror_cell(uri, "max", cell, titles, tmp_path)
+        mirror_cell(uri, "max", cell, titles, DIGITS, tmp_path)
     with serving(tmp_path, port):
-        done = mirror_cell(uri, "max", cell, titles, tmp_path)
+        done = mirror_cell(uri, "max", cell, titles, DIGITS, tmp_path)
         assert done == {PATH: "unchanged", other: "created"}
         found = {run.info.run_name: run for run in runs_of(uri)}
         assert {name: run.data.metrics["la.accuracy"] for name, run in found.items()} == {
@@ -216,9 +219,9 @@ def test_a_real_server_that_goes_away_and_comes_back(tmp_path: Path, monkeypatch
         (tmp_path / "other").mkdir()
         make_run(tmp_path / "other" / PATH, accuracy=0.125, grid="full")
         elsewhere = (tmp_path / "other" / PATH).parent
-        assert mirror_cell(uri, "max", elsewhere, {"sl": "SL"}, tmp_path / "other") == {PATH: "created"}
+        assert mirror_cell(uri, "max", elsewhere, {"sl": "SL"}, DIGITS, tmp_path / "other") == {PATH: "created"}
         make_run(tmp_path / PATH, accuracy=0.75, settings="t")
-        assert mirror_cell(uri, "max", cell, titles, tmp_path) == {PATH: "added", other: "unchanged"}
+        assert mirror_cell(uri, "max", cell, titles, DIGITS, tmp_path) == {PATH: "added", other: "unchanged"}
         assert [run.data.metrics["none.accuracy"] for run in runs_of(uri, "full")] == [0.125]
         older, newer = sorted(
             (run for run in runs_of(uri) if run.info.run_name == "SL"),
@@ -260,3 +263,23 @@ def test_a_store_is_there_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch: 
         create_store(tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == ["mlflow.db"]
     assert client(tracking_uri(tmp_path)).search_experiments()
+
+
+def test_classes_go_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    uri, names = tracking_uri(tmp_path), (*"01234567", "-", "*")
+    make_run(tmp_path / PATH)
+    run = Tracked.read(PATH, tmp_path / PATH, names)
+    assert mirror(client(uri), "max", run, TITLE, tmp_path / "artifacts") == "created"
+    kept = runs_of(uri)[0].data.metrics
+    for name in ("none.class_accuracy", "epoch.class_accuracy"):
+        assert [key for key in sorted(kept) if key.startswith(name)][-3:] == [
+            f"{name}.07",
+            f"{name}.08 minus",
+            f"{name}.09 times",
+        ]
+    left, right, *_ = draw(run, TITLE).axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == list(names)
+    for ticks in (right.get_xticklabels(), right.get_yticklabels()):
+        assert [text.get_text() for text in ticks] == list(names)
+    assert class_label(0, "50 $ (new)") == "00 50 _ _new_"  # what MLflow takes

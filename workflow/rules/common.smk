@@ -24,7 +24,7 @@ from nslimb.experiment.needs import check_images, what_can_run
 from nslimb.experiment.progress import start_watching, stop_watching
 from nslimb.experiment.provenance import versions
 from nslimb.experiment.studies import STUDIES
-from nslimb.experiment.titles import run_title
+from nslimb.experiment.titles import class_names, run_title
 
 try:
     files = [Path(path) for path in workflow.configfiles]
@@ -182,6 +182,12 @@ def titles(wildcards):
         variant.name for variant in grid.block_of(CONFIG, cell.benchmark).methods
     ]
     return {method: run_title(CONFIG, cell, method) for method in methods}
+
+
+@lru_cache(maxsize=None)
+def named_classes(benchmark):
+    """The names of a benchmark's classes, as MLflow shows them."""
+    return class_names(CONFIG, benchmark)
 
 
 def cell_command(wildcards):

@@ -11,6 +11,7 @@ rule figures:
                 f"{RESULTS}/{paths.figure_file(name, 'png')}",
                 category="Figures",
                 caption=figure_caption(name),
+                labels={"figure": name.replace("_", " ")},
             )
             for name in FIGURE_NAMES
         },

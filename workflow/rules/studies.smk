@@ -11,6 +11,7 @@ rule study:
             f"{RESULTS}/{paths.figure_file('{study}', 'png')}",
             category="Studies",
             caption="../report/study.rst",
+            labels={"study": "{study}"},
         ),
         svg=f"{RESULTS}/{paths.figure_file('{study}', 'svg')}",
     log:

@@ -10,6 +10,7 @@ rule table:
             f"{RESULTS}/{paths.table_file('{table}', 'csv')}",
             category="Tables",
             caption="../report/table.rst",
+            labels={"table": "{table}"},
         ),
         md=f"{RESULTS}/{paths.table_file('{table}', 'md')}",
         tex=f"{RESULTS}/{paths.table_file('{table}', 'tex')}",
@@ -35,6 +36,7 @@ rule about:
             f"{RESULTS}/about.yaml",
             category="Configuration",
             caption="../report/about.rst",
+            labels={"file": "settings and versions"},
         ),
     log:
         f"{LOGS}/about.log",
@@ -60,7 +62,8 @@ rule runtime_table:
         csv=report(
             f"{RESULTS}/{paths.table_file('runtime', 'csv')}",
             category="Tables",
-            caption="../report/table.rst",
+            caption="../report/runtime.rst",
+            labels={"table": "runtime"},
         ),
         md=f"{RESULTS}/{paths.table_file('runtime', 'md')}",
         tex=f"{RESULTS}/{paths.table_file('runtime', 'tex')}",
@@ -90,6 +93,7 @@ rule comparison:
             f"{RESULTS}/{paths.table_file('comparison', 'csv')}",
             category="Tables",
             caption="../report/comparison.rst",
+            labels={"table": "comparison with the paper, entry by entry"},
         ),
     log:
         f"{LOGS}/tables/comparison.log",

@@ -37,6 +37,7 @@ rule track:
         tracking=1,
     params:
         titles=titles,
+        classes=lambda w: named_classes(w.benchmark),
         command=cell_command,
         experiment=lambda w: grid.experiment_of(CONFIG, w.benchmark),
         server=os.environ.get("MLFLOW_TRACKING_URI", ""),  # another one is filled anew

@@ -12,5 +12,5 @@ with logged(snakemake.log[0]):
     results = cell.parents[3]  # benchmark, M, rho, seed
     uri = tracking_uri(results)
     asked = snakemake.params
-    what = mirror_cell(uri, asked.experiment, cell, asked.titles, results, asked.command)
+    what = mirror_cell(uri, asked.experiment, cell, asked.titles, asked.classes, results, asked.command)
     write_json(Path(snakemake.output.mark), {"store": uri, "runs": what})

@@ -118,8 +118,9 @@ def carot(
 
 @dataclass(frozen=True)
 class Carot(Adjustment):
-    """CAROT on the paper's grid: 10 values of eta and 20 of tau, evenly spaced in logarithm from 1e-5 to 1e4.
+    """Robust optimal transport at test time: moves the scores of many test images together towards the label ratios.
 
+    On the paper's grid: 10 values of eta and 20 of tau, evenly spaced in logarithm from 1e-5 to 1e4.
     ``solver="newton"`` solves eq. (6); a setting that it does not solve leaves the scores as they are.
     ``"alternating"`` stops Algorithm 2 after 500 half-iterations, as the paper does. There the grid has no eta of 1e-2
     or less: in the released code, single precision turns those into NaN.

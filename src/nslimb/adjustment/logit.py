@@ -54,7 +54,10 @@ def logit_adjustment(log_scores: Tensor, ratios: Any, tau: Any) -> Tensor:
 
 
 class LogitAdjustment(Adjustment):
-    """Logit adjustment on the paper's grid: 20 values of tau, evenly spaced in logarithm from 1e-5 to 1e4."""
+    """Logit adjustment at test time: subtracts tau times the logarithm of the estimated label ratios from the scores.
+
+    On the paper's grid: 20 values of tau, evenly spaced in logarithm from 1e-5 to 1e4.
+    """
 
     name = "la"
     printed = "LA"

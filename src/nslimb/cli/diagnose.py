@@ -128,11 +128,14 @@ def _print_readings(console: Console, found: Diagnosis) -> None:
     table.add_column("class")
     table.add_column("read as")
     table.add_column(f"of {found.samples:,} samples speak against it", justify="right")
-    table.add_column("")
+    any_lost = bool(known.lost.any())
+    if any_lost:
+        table.add_column("")
     for label, other in enumerate(known.nearest):
         evidence = known.evidence[label, other]
         shown = f"{evidence:,.1f}" if evidence >= 1 else f"{evidence:.2g}"
         names = (escape(found.classes[label]), escape(found.classes[other]))
-        table.add_row(*names, shown, "lost" if known.lost[label] else "")
+        lost = ["lost" if known.lost[label] else ""] if any_lost else []
+        table.add_row(*names, shown, *lost)
     console.print(table)
     console.print(f"identifiable ceiling: {100 * known.ceiling:.1f} % of hidden labels")

@@ -171,11 +171,12 @@ def _shortcuts(found: Diagnosis) -> list[str]:
     known = found.shortcuts
     if known is None or len(found.classes) == 1:
         return []
+    if known.count == 1:
+        against = "samples that occur" if found.listed_support else f"more than one of {found.samples:,} samples"
+        return [f"the classes can be read in the true way alone: {against} would contradict any other"]
     what = (
         "explain every sample" if found.listed_support else f"explain all but at most one of {found.samples:,} samples"
     )
-    if known.count == 1:
-        return [f"reading the classes in any other way than the true one would not {what}"]
     ways = f"{known.count:,} ways" if known.complete else f"more than {known.count - 1:,} ways"
     safe = names([found.classes[label] for label in known.safe]) if known.safe else ""
     trust = f"only {safe} {'is' if len(known.safe) == 1 else 'are'} safe" if safe else "no class is safe"

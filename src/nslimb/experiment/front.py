@@ -24,10 +24,13 @@ from nslimb.files import write_text
 
 PAGE = "result.html"
 _FEW = 3000  # test images: below, chance moves an accuracy by a point and more
-_STYLE = """<meta charset="utf-8">
+# Snakemake centres the first page of a report, so that the top of a long one could not be reached, and keeps it narrow.
+STYLE = """<meta charset="utf-8">
 <style>
+.items-center:has(.nslimb) { align-items: flex-start }
+.prose:has(.nslimb) { max-width: none }
 .nslimb { font: 14px/1.45 system-ui, sans-serif; color: #222; max-width: 110em }
-.nslimb table { border-collapse: collapse; margin: 0.6em 0 0.4em }
+.nslimb table { border-collapse: collapse; margin: 0.6em 0 0.4em; width: auto; min-width: 40em }
 .nslimb caption { text-align: left; padding-bottom: 0.4em }
 .nslimb th, .nslimb td { padding: 0.25em 0.7em; border-bottom: 1px solid #ddd; text-align: right; vertical-align: top }
 .nslimb th:first-child { text-align: left; white-space: nowrap }
@@ -35,13 +38,15 @@ _STYLE = """<meta charset="utf-8">
 .nslimb small { display: block; color: #666; font-weight: normal; white-space: nowrap }
 .nslimb .missing { color: #a33 }
 .nslimb .scroll { overflow-x: auto }
+.nslimb p, .nslimb dl { max-width: 60em }
 .nslimb dt { font-weight: 600; margin-top: 0.4em }
 .nslimb dd { margin-left: 1.5em }
 </style>
 """
 _READING = (
     "Accuracy on the test images in per cent after the last epoch, mean ± standard deviation over seeds; below it the "
-    "paper's number, then macro recall (the mean of the accuracies of the classes) and the worst class. An entry is "
+    "paper's number (of its own data sets and training), then macro recall (the mean of the accuracies of the classes) "
+    "and the worst class. An entry is "
     "bold where chance cannot account for its lead over all others. The identifiable ceiling is what the weak labels "
     "that were drawn allow at all."
 )
@@ -63,7 +68,7 @@ def shown_tables(config: Config) -> list[str]:
 
 def write_front(config: Config) -> None:
     """The page, from the tables that are there: result.html in the results folder."""
-    parts = [_STYLE, '<div class="nslimb">', f"<p>{_text(_READING)}</p>"]
+    parts = [STYLE, '<div class="nslimb">', f"<p>{_text(_READING)}</p>"]
     for name in shown_tables(config):
         runs = gather(config, table_runs(config, name))
         frame = pd.read_csv(config.results / paths.table_file(name, "csv"), dtype={"M": str, "rho": str})

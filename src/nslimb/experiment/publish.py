@@ -9,6 +9,7 @@ import pandas as pd
 
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names, paths, places, sums, tables
+from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.experiment.cells import table_names, table_runs, tables_of, timing_path, timings
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import gather
@@ -31,12 +32,23 @@ _PROTOCOLS = {
 }
 
 
+def papers_entries(config: Config, entry: str) -> pd.DataFrame:
+    """The paper's numbers; none for a problem over other classes than the paper's (Smallest Parent of digits)."""
+    reference = tables.read_reference(REFERENCE)
+    block = config.benchmarks[entry]
+    problem, arity = block.problem(entry), int(block.M[0])
+    if problem.sigma not in BENCHMARKS or not problem.options:
+        return reference
+    ours, papers = problem.build(arity, config.base), BENCHMARKS.get(problem.sigma).sigma(arity)
+    return reference if ours.class_names == papers.class_names else reference.iloc[:0]
+
+
 def write_table(config: Config, name: str) -> None:
     """One of the tables: tables/NAME.csv, .md and .tex."""
     entry = tables_of(config)[name][0]
     block = config.benchmarks[entry]
     runs = gather(config, table_runs(config, name))
-    reference = tables.read_reference(REFERENCE)
+    reference = papers_entries(config, entry)
     frame = tables.tidy(name, runs, printed_adjustments(config), config.protocol, block.source, reference)
     epochs = block.training.get("epochs", config.training.epochs)
     how = f"{block.source}, {epochs} epochs, {len(config.seeds_of(entry))} seed(s)"
@@ -63,7 +75,7 @@ def write_runtime(config: Config) -> None:
     caption = (
         f"runtime: minutes an epoch and peak memory by protocol, extrapolated from {config.runtime.batches} batches"
     )
-    _write(config, "runtime", frame, frame.set_index("algorithm"), caption)
+    _write(config, "runtime", frame, frame.set_index("algorithm").astype(object).fillna("-"), caption)
 
 
 def write_comparison(config: Config) -> None:

@@ -95,7 +95,8 @@ def ceilings(runs: list[GridRun]) -> dict[tuple[str, str], float]:
 
 def comparison(tables: list[Frame], reference: Frame) -> Frame:
     """Each of the paper's entries with ours, the difference, and whether it lies within the paper's spread."""
-    ours = pd.concat(tables)[[*KEYS, "accuracy_mean", "accuracy_std", "seeds", "protocol", "source"]]
+    ours = pd.concat(tables)
+    ours = ours.loc[ours["paper_mean"].notna(), [*KEYS, "accuracy_mean", "accuracy_std", "seeds", "protocol", "source"]]
     frame = reference.merge(ours, how="left", on=KEYS)
     frame["difference"] = frame["accuracy_mean"] - frame["paper_mean"]
     within = frame["difference"].abs() <= frame["paper_std"]

@@ -37,7 +37,7 @@ def cell_result(config: Config, cell: Cell) -> str:
     from nslimb.experiment import tables
     from nslimb.experiment.gather import gather
     from nslimb.experiment.needs import what_can_run
-    from nslimb.experiment.publish import REFERENCE, write_all
+    from nslimb.experiment.publish import papers_entries, write_all
     from nslimb.experiment.titles import printed_adjustments, run_title
 
     block = block_of(config, cell.benchmark)
@@ -48,7 +48,7 @@ def cell_result(config: Config, cell: Cell) -> str:
         printed_adjustments(config),
         config.protocol,
         block.source,
-        tables.read_reference(REFERENCE).assign(table=cell.benchmark).drop_duplicates(tables.KEYS),
+        papers_entries(config, cell.benchmark).assign(table=cell.benchmark).drop_duplicates(tables.KEYS),
     )
     shown = frame.assign(
         method=[t if a == "none" else f"{t} + {a}" for t, a in zip(frame["training"], frame["adjustment"], strict=True)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -16,9 +17,12 @@ from nslimb.experiment.runs.metrics import Metrics
 from nslimb.experiment.runs.run import RunFile
 from nslimb.files import digest
 from nslimb.learning.history import Epoch, read_history
-from nslimb.plotting import COLOURS, styled, subplots
+from nslimb.plotting import COLOURS, as_text, name_classes, styled, subplots
 
 _FILES = (names.METRICS, names.HISTORY, names.RUN_FILE)
+# Operators for the name of a measurement, in which MLflow takes these characters and no others.
+_SPOKEN = {"+": "plus", "-": "minus", "*": "times"}
+_REFUSED = re.compile(r"[^/\w.\- :]")
 _COLUMNS = ("loss", "train_weak_accuracy", "validation_weak_accuracy", "test_accuracy", "seconds", "lp_seconds")
 Value = tuple[str, float, int, int]  # name, value, milliseconds since 1970, epoch
 
@@ -32,14 +36,16 @@ class Tracked:
     described: RunFile
     metrics: Metrics
     history: list[Epoch]
-    content: str  # digest of its files
+    classes: tuple[str, ...]  # their names
+    content: str  # digest of its files and the names
 
     @classmethod
-    def read(cls, path: str, folder: Path) -> Tracked:
-        content = digest(*((folder / name).read_bytes() for name in _FILES))
+    def read(cls, path: str, folder: Path, classes: Sequence[str]) -> Tracked:
+        content = digest(*((folder / name).read_bytes() for name in _FILES), "\n".join(classes).encode())
         described = read_schema(folder / names.RUN_FILE, RunFile)
         metrics = read_schema(folder / names.METRICS, Metrics)
-        return cls(path, folder, described, metrics, read_history(folder / names.HISTORY), content)
+        history = read_history(folder / names.HISTORY)
+        return cls(path, folder, described, metrics, history, tuple(classes), content)
 
     @property
     def ended(self) -> int:
@@ -93,39 +99,50 @@ class Tracked:
 
     def values(self) -> Iterator[Value]:
         """Every number: the final ones by adjustment, then those of each epoch at the time it ended."""
-        for name, value in _final(self.metrics):
+        labels = [class_label(number, name) for number, name in enumerate(self.classes)]
+        for name, value in _final(self.metrics, labels):
             yield name, value, self.ended, len(self.history)
         times = accumulate(row.seconds for row in self.history)
         for row, seconds in zip(self.history, times, strict=True):
             moment = min(self.ended, self.began + int(1000 * seconds))
-            for name, value in _of_epoch(row):
+            for name, value in _of_epoch(row, labels):
                 yield f"epoch.{name}", value, moment, row.epoch
 
 
-def class_number(label: int) -> str:
-    """A class in the name of a measurement: two digits, so that names sort; MLflow refuses + and *."""
-    return f"{label:02d}"
+def class_label(number: int, name: str) -> str:
+    """A class in the name of a measurement: two digits, so that names sort, and its name where that is another.
+
+    Examples
+    --------
+    >>> class_label(3, "3"), class_label(10, "+"), class_label(0, "airplane")
+    ('03', '10 plus', '00 airplane')
+    """
+    if name == str(number):
+        return f"{number:02d}"
+    return f"{number:02d} {_SPOKEN.get(name, _REFUSED.sub('_', name))}"
 
 
-def _final(metrics: Metrics) -> Iterator[tuple[str, float]]:
+def _final(metrics: Metrics, labels: Sequence[str]) -> Iterator[tuple[str, float]]:
     for adjustment, entries in metrics.adjustments.items():
         for name, value in entries.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 yield f"{adjustment}.{name}", float(value)
-        for label, accuracy in enumerate(entries.get("class_accuracy", ())):
+        for label, accuracy in zip(labels, entries["class_accuracy"], strict=True):
             if accuracy is not None:
-                yield f"{adjustment}.class_accuracy.{class_number(label)}", float(accuracy)
+                yield f"{adjustment}.class_accuracy.{label}", float(accuracy)
     yield "ratios.total_variation", metrics.ratios.total_variation
 
 
-def _of_epoch(row: Epoch) -> Iterator[tuple[str, float]]:
+def _of_epoch(row: Epoch, labels: Sequence[str]) -> Iterator[tuple[str, float]]:
     for name in _COLUMNS:
         value = getattr(row, name)
         if value is not None:
             yield name, float(value)
-    known = [(label, each) for label, each in enumerate(row.test_class_accuracy or ()) if _is_number(each)]
+    accuracies = row.test_class_accuracy
+    measured = [] if accuracies is None else zip(labels, accuracies, strict=True)
+    known = [(label, each) for label, each in measured if _is_number(each)]
     for label, each in known:
-        yield f"class_accuracy.{class_number(label)}", float(each)
+        yield f"class_accuracy.{label}", float(each)
     if known:
         yield "macro_recall", float(np.mean([each for _, each in known]))
 
@@ -142,9 +159,9 @@ def draw(run: Tracked, title: str) -> Any:
     looks = [row for row in run.history if row.test_class_accuracy is not None]
     epochs = [row.epoch for row in looks]
     shown = 100 * np.array([row.test_class_accuracy for row in looks], dtype=float).reshape(len(looks), -1)
-    for label, values in enumerate(shown.T):
-        dash = ("-", "--", ":")[label // len(COLOURS) % 3]
-        left.plot(epochs, values, dash, color=COLOURS[label % len(COLOURS)], linewidth=1, label=str(label))
+    for number, (name, values) in enumerate(zip(run.classes, shown.T, strict=False)):
+        dash = ("-", "--", ":")[number // len(COLOURS) % 3]
+        left.plot(epochs, values, dash, color=COLOURS[number % len(COLOURS)], linewidth=1, label=as_text(name))
     left.set(title=title, xlabel="epoch", ylabel="accuracy of each class (%)", ylim=(-3, 103))
     if len(shown):
         left.legend(ncols=2, title="class")
@@ -152,5 +169,7 @@ def draw(run: Tracked, title: str) -> Any:
     shares = 100 * matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     image = right.imshow(shares, cmap="Blues", vmin=0, vmax=100)
     right.set(title="what each class was taken for, last epoch", xlabel="predicted", ylabel="true")
+    name_classes(right, run.classes)
+    right.set_yticks(range(len(run.classes)), [as_text(name) for name in run.classes])
     figure.colorbar(image, ax=right, label="% of the class")
     return figure

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,18 +67,26 @@ def client(uri: str) -> Any:
 
 
 def mirror_cell(
-    uri: str, experiment: str, cell: Path, methods: Mapping[str, str], results: Path, command: str = ""
+    uri: str,
+    experiment: str,
+    cell: Path,
+    methods: Mapping[str, str],
+    classes: Sequence[str],
+    results: Path,
+    command: str = "",
 ) -> dict[str, str]:
     """Mirror the runs in a cell's folder, below ``results``; what was done with each.
 
-    ``methods`` are their names in paths and the short names that MLflow shows; ``command`` makes the cell.
+    ``methods`` are their names in paths and the short names that MLflow shows; ``classes`` are the names of the
+    classes; ``command`` makes the cell.
     """
     store = client(uri)
     done = {}
     for method, title in methods.items():
         folder = cell / f"train={method}"
         path = str(folder.relative_to(results))
-        done[path] = mirror(store, experiment, Tracked.read(path, folder), title, results / "artifacts", command)
+        run = Tracked.read(path, folder, classes)
+        done[path] = mirror(store, experiment, run, title, results / "artifacts", command)
     return done
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy import stats
 
+from nslimb.experiment.chance import Accuracy, told_apart
 from nslimb.experiment.gather import GridRun
 from nslimb.experiment.runs.metrics import Metrics
 
@@ -15,7 +18,8 @@ def verdict(runs: list[GridRun], level: float = 0.95) -> str:
     """The best of all methods and adjustments that see no gold label against plain SL, on average over a table.
 
     Differences are paired by cell and seed. A win is told with the ``level`` interval of its mean (Student's t over the
-    pairs); where that takes in 0, chance alone may have made it.
+    pairs); where that takes in 0, chance alone may have made it. In a single pair the test images tell how far chance
+    may go.
     """
     accuracy: dict[tuple[str, str], dict[object, float]] = {}
     for run in runs:
@@ -35,10 +39,16 @@ def verdict(runs: list[GridRun], level: float = 0.95) -> str:
         return ""
     best = max(rivals, key=lambda name: float(np.mean(rivals[name])))
     gain, pairs = float(np.mean(rivals[best])), len(rivals[best])
+    if pairs == 1:
+        [(cell, reached)] = plain.items()
+        rival, own = (Accuracy(mean, math.nan, 1, _images(runs, cell)) for mean in (reached + gain, reached))
+        where = "in the one cell and seed there is"
+        if gain <= 0:
+            return f"No mitigation is above SL {where}; the best is {best} ({gain:+.2f} points)."
+        doubt = "" if told_apart(rival, own) else ", which chance may have made"
+        return f"Best: {best}, {gain:+.2f} points over SL {where}{doubt}."
     if gain <= 0:
         return f"No mitigation is above SL on average; the best is {best} ({gain:+.2f} points, {_over(pairs)})."
-    if pairs == 1:
-        return f"Best on average: {best}, {gain:+.2f} points over SL in the one cell and seed there is."
     half = float(stats.t.ppf((1 + level) / 2, pairs - 1) * np.std(rivals[best], ddof=1) / np.sqrt(pairs))
     doubt = "" if gain - half > 0 else ", which chance may have made"
     interval = f"{100 * level:.0f} % interval {gain - half:+.2f} to {gain + half:+.2f}"
@@ -53,5 +63,14 @@ def _comparable(metrics: Metrics, adjustment: str) -> float:
     return float(metrics.adjustments["none"]["accuracy"] + found["accuracy"] - found["unadjusted_accuracy"])
 
 
+def _images(runs: list[GridRun], cell: object) -> int:
+    """The number of test images of a cell."""
+    return next(
+        int(np.sum(run.metrics.adjustments["none"]["confusion_matrix"]))
+        for run in runs
+        if run.metrics is not None and run.cell == cell
+    )
+
+
 def _over(pairs: int) -> str:
-    return f"over {pairs} pairs of cell and seed" if pairs > 1 else "one cell and seed"
+    return f"over {pairs} pairs of cell and seed"

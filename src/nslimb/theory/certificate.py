@@ -9,7 +9,7 @@ import numpy as np
 from nslimb.arrays import FloatArray
 from nslimb.theory.relaxation import Relaxation
 
-# A bound this close to the local value counts as met; and how finely a gap that stays is located.
+# A bound this close to the local value counts as met. Where a gap stays, its place is found to ``_FINE``.
 _TIGHT = 1e-6
 _FINE = 1e-4
 _ROUNDING = 1e-12
@@ -113,12 +113,14 @@ class ClassCertificate:
         return np.array([self.bound(float(risk))[0] for risk in partial_risks])
 
     def _worthwhile(self, gap: float, right: int, partial_risk: float) -> bool:
+        """Whether a further point may close the gap: not where it is closed, nor where the points are dense already."""
         if gap <= 2 * _TIGHT or right == len(self.points):
             return False
         bracketed = self.floors[right - 1] <= partial_risk
         return self.points[right] - self.points[right - 1] > (_FINE if bracketed and gap > _FINE else _TIGHT)
 
     def _next(self, right: int, partial_risk: float, local: float) -> float:
+        """Where to look next: just above the local value, else where the line through the two floors meets R."""
         low, high = self.points[right - 1], self.points[right]
         if low < local + _TIGHT < high:
             return local + _TIGHT

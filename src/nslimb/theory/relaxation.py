@@ -76,6 +76,7 @@ class Relaxation:
         return int(clusters * sigma.num_classes**sigma.arity)
 
     def no_cuts(self) -> FloatArray:
+        """An empty list of cuts, to begin with."""
         return np.zeros((0, 1 + self.classes**2))
 
     def floor(self, label: int, risk: float, cuts: FloatArray, target: float = -1.0) -> Floor:

@@ -36,7 +36,7 @@ def _accuracy_against(runs: list[GridRun], swept: str, fixed: str) -> Any:
                 for place in places
             ]
             means, spreads = zip(*map(spread, found), strict=True)
-            mark = {"marker": first.mark, "markersize": 3, "linewidth": 1, "capsize": 2}
+            mark = {"marker": first.mark, "linestyle": first.dash, "markersize": 3, "linewidth": 1, "capsize": 2}
             axis.errorbar(range(len(places)), means, yerr=spreads, **mark, **first.look)
         axis.set_xticks(range(len(places)), places)
         axis.set(title=f"{title}, {fixed}={value}", xlabel=swept, ylabel="accuracy (%)", ylim=(-3, 103))

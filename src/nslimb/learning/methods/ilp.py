@@ -53,19 +53,21 @@ class Ilp(Pseudolabelling):
 
 
 class IlpEmp(WindowRatios, Ilp):
-    """ILP(EMP): ratios from SoLar's moving window."""
+    """Trains towards pseudolabels from a linear program that respects label ratios, here those of SoLar's moving window
+    over the network's own predictions.
+    """
 
     printed = "ILP(EMP)"
     Settings = IlpEmpSettings
 
 
 class IlpAlg1(Alg1Ratios, Ilp):
-    """ILP(ALG1): ratios from Algorithm 1."""
+    """The linear program with the label ratios that Algorithm 1 estimates from weak labels."""
 
     printed = "ILP(ALG1)"
 
 
 class IlpGold(GoldRatios, Ilp):
-    """ILP(GOLD): the true ratios. An oracle."""
+    """The linear program with the true label ratios: an oracle, which no method could know."""
 
     printed = "ILP(GOLD)"

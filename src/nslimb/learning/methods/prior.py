@@ -36,7 +36,9 @@ class PriorSettings(WeakSettings):
 
 
 class SlPrior(Alg1Ratios):
-    """SL, with the last layer's bias at the log-ratios at first, and a mean prediction that explains the weak labels.
+    """Semantic loss that starts from the estimated label ratios and asks the mean prediction to explain weak labels.
+
+    The start is the last layer's bias, at the logarithm of the ratios.
 
     With m the moving average of the predictions (momentum 0.9, from the ratios r on; the gradient is that of the newest
     batch) and p the observed frequencies of the weak labels, the loss gains psi times -sum_s p_s log Psi_s(m): what

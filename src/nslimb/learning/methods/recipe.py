@@ -36,7 +36,10 @@ class RecipeSettings(PriorSettings):
 
 
 class Recipe(SlPrior):
-    """SL from a last bias at the log-ratios; later, rare weak labels weigh more, and wrong ones less.
+    """Our advice where nothing else is known: semantic loss that starts from the estimated label ratios; after some
+    epochs rare weak labels weigh more, and wrong ones less.
+
+    The start is the last layer's bias, at the logarithm of the ratios.
 
     Weights make rare weak labels heard, and wrong labels are rare ones. So the first epochs go without: the network
     learns the frequent classes, which is enough to see how many weak labels contradict what it is sure of. A few heavy

@@ -92,7 +92,7 @@ class RecordsSettings(WeakSettings):
 
 
 class Debiased(WeakMethod):
-    """RECORDS around SL."""
+    """Semantic loss on logits from which a running estimate of the network's own bias is subtracted."""
 
     printed = "RECORDS"
     Settings = RecordsSettings

@@ -9,7 +9,9 @@ from nslimb.learning.semantic import semantic_loss, with_noise
 
 
 class Semantic(WeakMethod):
-    """The semantic loss, nothing else."""
+    """Semantic loss: the negative logarithm of the probability that the network gives to the observed weak label, over
+    all label vectors that explain it (protocol ``exact``) or the most probable one alone (``paper``).
+    """
 
     printed = "SL"
     Settings = WeakSettings

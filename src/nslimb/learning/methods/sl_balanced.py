@@ -16,7 +16,10 @@ class BalancedSettings(WeakSettings):
 
 
 class SlBalanced(Semantic):
-    """Rare weak labels have small pre-images: their samples tell rare classes apart, and plain SL drowns them."""
+    """Semantic loss in which samples with rare weak labels weigh more.
+
+    Rare weak labels have small pre-images: their samples tell rare classes apart, and plain SL drowns them.
+    """
 
     printed = "SL-balanced"
     Settings = BalancedSettings

@@ -39,19 +39,21 @@ class Sot(Pseudolabelling):
 
 
 class SotEmp(WindowRatios, Sot):
-    """SOT(EMP): ratios from SoLar's moving window."""
+    """Trains towards soft pseudolabels, an entropic transport over all label vectors, with the label ratios of SoLar's
+    moving window over the network's own predictions.
+    """
 
     printed = "SOT(EMP)"
     Settings = SotEmpSettings
 
 
 class SotAlg1(Alg1Ratios, Sot):
-    """SOT(ALG1): ratios from Algorithm 1."""
+    """Soft pseudolabels by entropic transport, with the label ratios that Algorithm 1 estimates from weak labels."""
 
     printed = "SOT(ALG1)"
 
 
 class SotGold(GoldRatios, Sot):
-    """SOT(GOLD): the true ratios. An oracle."""
+    """Soft pseudolabels by entropic transport, with the true label ratios: an oracle."""
 
     printed = "SOT(GOLD)"

@@ -14,7 +14,10 @@ from nslimb.sigma.component import Sigma
 
 
 class Supervised(Method):
-    """Cross-entropy to gold labels [m, M]. An oracle."""
+    """The same network trained on the hidden labels: an oracle, which shows what the network can do.
+
+    The loss is the cross-entropy to gold labels [m, M].
+    """
 
     printed = "supervised (oracle)"
     oracle = True

@@ -35,7 +35,9 @@ class TransportSettings(SotSettings):
 
 
 class Transport(FixedRatios, Sot):
-    """Pseudolabels that explain the weak labels and together have the known ratios of the classes."""
+    """Trains towards soft pseudolabels that explain the weak labels and together have the known ratios of the classes;
+    of several starts the one that explains the weak validation samples best.
+    """
 
     printed = "transport"
     needs = ("given_ratios", "estimated_ratios")
