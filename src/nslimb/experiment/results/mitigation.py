@@ -81,15 +81,14 @@ def _recipe(results: Results) -> str:
                 continue
             mean, low, high = interval(cells)
             spread = f"95 % interval {_signed(low)} to {_signed(high)}" if len(cells) > 1 else "one cell"
-            worst = Place(*cells.idxmin()).title
+            worst = Place(*map(str, cells.index[cells.argmin()])).title
             aim = f", goal {goal:+}" if benchmark == "max" else ""
             sentences.append(f"{mean:+.1f} points over {name} ({spread}{aim}; at worst {cells.min():+.1f}, {worst})")
         if sentences:
             number = len(_gain(results, RECIPE, AUGMENTED, benchmark))
             told.append(f"**{TITLES[benchmark]}, {number} cells: the recipe is {' and '.join(sentences)}.**")
-    left = pd.Series(
-        [reachable(results, place) - mean for place in results.cells("max", "sum") if (mean := _mean(results, place))]
-    ).dropna()
+    reached = [(place, _mean(results, place)) for place in results.cells("max", "sum")]
+    left = pd.Series([reachable(results, place) - mean for place, mean in reached if mean is not None]).dropna()
     if len(left):
         near = int((left <= _NEAR).sum())
         told.append(f"It is within {_NEAR:g} point of the ceiling, or above it, in {near} of {len(left)} cells.")
