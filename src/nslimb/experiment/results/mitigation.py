@@ -81,7 +81,8 @@ def _recipe(results: Results) -> str:
                 continue
             mean, low, high = interval(cells)
             spread = f"95 % interval {_signed(low)} to {_signed(high)}" if len(cells) > 1 else "one cell"
-            worst = Place(*map(str, cells.index[cells.argmin()])).title
+            lowest = cells.reset_index().sort_values("gain").iloc[0]
+            worst = Place(lowest["benchmark"], lowest["M"], lowest["rho"]).title
             aim = f", goal {goal:+}" if benchmark == "max" else ""
             sentences.append(f"{mean:+.1f} points over {name} ({spread}{aim}; at worst {cells.min():+.1f}, {worst})")
         if sentences:
