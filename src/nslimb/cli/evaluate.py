@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.names import read_network
 from nslimb.cli.predict import DeviceOption, OwnNetworkOption
 from nslimb.cli.threads import compute_with_few_threads
 
@@ -37,8 +38,10 @@ def command(
         from nslimb.data.columns import read_rows
         from nslimb.data.weak_csv import read_files
         from nslimb.metrics import evaluate
+        from nslimb.networks import Spaced
+        from nslimb.sigma.spaces import space_of
 
-        classifier = WeakClassifier.load(model, network=network, device=device)
+        classifier = WeakClassifier.load(model, network=read_network(network), device=device)
         names = classifier.sigma.class_names
         rows, wrong = read_rows(test, [image, label])
         labels = _labels([row[1] for row in rows], names, test, wrong)
@@ -47,7 +50,9 @@ def command(
         places = [f"{test}, row {number}" for number in range(1, len(rows) + 1)]
         if wrong:
             read_files(files, classifier.size, wrong, places)
-        probabilities = classifier.predict_proba(files)
+        kinds = [space_of(classifier.sigma, label) for label in labels.tolist()]
+        several = isinstance(classifier.model_.network, Spaced)
+        probabilities = classifier.predict_proba(files, space=kinds if several else None)
         measured = evaluate(probabilities, labels)
         shortcut = _shortcut(classifier.sigma, labels, probabilities.argmax(axis=1))
     if as_json:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
-from nslimb.cli.names import complete_method, complete_network
+from nslimb.cli.names import complete_method, complete_network, read_network
 from nslimb.cli.sigmas import LeftToRightOption, NamedClassesOption, SigmaArgument, build_sigma, read_classes
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def command(
     network: Annotated[
         str,
         typer.Option(
-            help="auto (small, for any pictures from 16 x 16), lenet, ..., or your own as file.py:factory.",
+            help="auto (small, for any pictures from 16 x 16), lenet, ..., or your own as file.py:factory; "
+            "one for each space of labels as digit=auto,operator=auto.",
             autocompletion=complete_network,
         ),
     ] = "auto",
@@ -80,7 +81,7 @@ def command(
         built = build_sigma(sigma, len(named), read_classes(classes), left_to_right)
         classifier = WeakClassifier(
             built,
-            network,
+            read_network(network),
             method,
             epochs=epochs,
             patience=patience,
