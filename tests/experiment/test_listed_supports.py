@@ -144,14 +144,21 @@ def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> No
     assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes.get("sigma") == "partial" else 1)
     if changes:
         assert described.start is None
+        assert (metrics.spaces is None) == (changes["sigma"] != "hwf")
+        if metrics.spaces is not None:
+            gold, recall = load_gold(tmp_path / names.GOLD).test, metrics.adjustments["none"]["class_accuracy"]
+            counts = np.bincount(gold, minlength=13)
+            for name, labels in (("digit", range(10)), ("operator", range(10, 13))):
+                expected = sum(recall[j] * counts[j] for j in labels) / sum(counts[j] for j in labels)
+                assert metrics.spaces[name] == pytest.approx(expected)  # two networks: no other kind is predicted
         return
     assert read_schema(tmp_path / names.MARGINALS, Marginals).ratios == pytest.approx(
         load_gold(tmp_path / names.GOLD).ratios
     )
-    assert described.start in (0, 1)
+    assert described.start in (0, 1, 2)
     chosen = into / f"start={described.start}"
     assert (into / "model.pt").read_bytes() == (chosen / "model.pt").read_bytes()
-    likelihood = {start: _last(into / f"start={start}" / "history.csv") for start in (0, 1)}
+    likelihood = {start: _last(into / f"start={start}" / "history.csv") for start in (0, 1, 2)}
     assert likelihood[described.start] == max(likelihood.values())  # type: ignore[index]
 
 
