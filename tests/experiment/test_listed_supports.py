@@ -162,6 +162,33 @@ def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> No
     assert likelihood[described.start] == max(likelihood.values())  # type: ignore[index]
 
 
+def test_a_logic_program_in_the_grid(tmp_path: Path) -> None:
+    """From rules.lp to metrics; another program is another recipe, for samples, training and metrics alike."""
+    pytest.importorskip("clingo")
+    rules = tmp_path / "rules.lp"
+    rules.write_text("weak(A + B) :- label(1, A), label(2, B).")
+    block = {"sigma": "rules.lp", "classes": 10, "source": "mnist5k", "network": "lenet", "samples": 40, "M": [2]}
+    values: dict[str, Any] = {"name": "tiny", "protocol": "exact", "seeds": [1], "validation": 20, "adjustments": []}
+    values |= {"training": {"epochs": 1, "device": "cpu"}, "benchmarks": {"mine": {**block, "methods": ["sl"]}}}
+    config, cell = read_config(values, base=tmp_path), Cell("mine", "2", "0", "1")
+    host = Host(data=Path("data"), base=tmp_path, results=tmp_path, device="cpu")
+    into = tmp_path / "train=sl"
+    into.mkdir()
+    make_samples(samples_recipe(config, cell), host, "", tmp_path / names.SAMPLES, tmp_path / names.GOLD)
+    make_marginals(marginals_recipe(config, cell), host, tmp_path / names.SAMPLES, tmp_path / names.MARGINALS)
+    run = {"cell": {}, "cell_path": "mine", "method": "sl", "grid": "tiny"}
+    recipes = [make(config, cell, "sl") for make in (train_recipe, adjust_recipe)]
+    train_run(recipes[0], host, run, "", into)
+    adjust_run(recipes[1], host, "", into)
+    assert read_schema(into / names.METRICS, Metrics).adjustments["none"]["accuracy"] > 0
+    samples, gold = load_samples(tmp_path / names.SAMPLES), load_gold(tmp_path / names.GOLD)
+    assert (samples.train_weak == gold.train.sum(axis=1)).all()
+    rules.write_text("weak(A * B) :- label(1, A), label(2, B).")
+    assert all(
+        make(config, cell, "sl") != old for make, old in zip((train_recipe, adjust_recipe), recipes, strict=True)
+    )
+
+
 def _last(path: Path) -> float:
     from nslimb.learning.history import read_history
 

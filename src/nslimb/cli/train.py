@@ -12,7 +12,7 @@ import typer
 
 from nslimb.cli.messages import told_plainly
 from nslimb.cli.names import complete_method, complete_network, read_network
-from nslimb.cli.sigmas import LeftToRightOption, NamedClassesOption, SigmaArgument, build_sigma, read_classes
+from nslimb.cli.sigmas import ClassesOption, LeftToRightOption, SigmaArgument, build_sigma, read_classes
 
 if TYPE_CHECKING:
     from nslimb import WeakClassifier
@@ -29,7 +29,7 @@ def command(
     images: Annotated[
         Path | None, typer.Option(help="The folder of the pictures; that of the CSV file if not given.")
     ] = None,
-    classes: NamedClassesOption = None,
+    classes: ClassesOption = None,
     validation: Annotated[
         Path | None,
         typer.Option(help="A CSV file of validation samples; if not given, 10 % of the rows are set aside."),
