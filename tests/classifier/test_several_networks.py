@@ -160,7 +160,11 @@ def test_the_commands_train_a_network_for_each_space(tmp_path: Path, monkeypatch
     assert done.exit_code == 0, done.output
     measured = json.loads(done.stdout)
     files, names = [f"photos/{k}.png" for k in (0, 1, 2, 200, 201, 202)], [NAMES[k] for k in (0, 1, 2, 200, 201, 202)]
-    assert measured["accuracy"] == pytest.approx(WeakClassifier.load("model").score(files, names))
+    loaded = WeakClassifier.load("model")
+    assert measured["accuracy"] == pytest.approx(loaded.score(files, names))
+    expected_spaces = {"bar": loaded.score(files[:3], names[:3]), "line": loaded.score(files[3:], names[3:])}
+    assert measured["spaces"] == pytest.approx(expected_spaces)
+    assert f"line: {expected_spaces['line']:.1%}" in run("evaluate", "model", "test.csv", "--images", "photos").output
     done = run(*train, "--network", "bar=auto", "--out", "other")
     assert done.exit_code == 2
     assert "a network for each of the spaces bar, line" in done.output

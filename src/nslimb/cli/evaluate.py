@@ -38,6 +38,7 @@ def command(
         from nslimb.data.columns import read_rows
         from nslimb.data.weak_csv import read_files
         from nslimb.metrics import evaluate
+        from nslimb.metrics.by_space import accuracy_by_space
         from nslimb.networks import Spaced
         from nslimb.sigma.spaces import space_of
 
@@ -54,12 +55,15 @@ def command(
         several = isinstance(classifier.model_.network, Spaced)
         probabilities = classifier.predict_proba(files, space=kinds if several else None)
         measured = evaluate(probabilities, labels)
+        by_space = accuracy_by_space(probabilities, labels, classifier.sigma.spaces)
         shortcut = _shortcut(classifier.sigma, labels, probabilities.argmax(axis=1))
     if as_json:
-        told = {"samples": len(labels), "classes": list(names), **measured, "shortcut": shortcut}
+        told = {"samples": len(labels), "classes": list(names), **measured, "shortcut": shortcut, "spaces": by_space}
         typer.echo(json.dumps(told, indent=1))
     else:
         _print(measured, names, labels)
+        for space, share in (by_space or {}).items():
+            typer.echo(f"{space}: {share:.1%}")
         if shortcut is not None:
             changed = ", ".join(f"{name} as {other}" for name, other in shortcut.items() if name != other)
             typer.echo(f"a reasoning shortcut: it reads {changed}, and every weak label stays right that way")

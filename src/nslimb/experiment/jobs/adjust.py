@@ -24,6 +24,7 @@ from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import network_of, predict
 from nslimb.learning.methods.base import Method
+from nslimb.metrics.by_space import accuracy_by_space
 from nslimb.metrics.confusion import confusion_matrix
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
@@ -99,19 +100,6 @@ def shortcut_of(run: OpenRun, scores: torch.Tensor) -> list[int] | None:
     return None if found is None else found.tolist()
 
 
-def by_space(run: OpenRun, scores: torch.Tensor) -> dict[str, float] | None:
-    """The share of test images of each space that are told from others of that space; None where there is one."""
-    spaces, labels = run.sigma.spaces, run.gold.test
-    if len(spaces) == 1:
-        return None
-    found = {}
-    for space in spaces:
-        of_it = np.isin(labels, space.labels)
-        told = scores[torch.from_numpy(of_it)][:, list(space.labels)].argmax(-1).cpu().numpy()
-        found[space.name] = float(np.mean(np.array(space.labels)[told] == labels[of_it]))
-    return found
-
-
 def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
     """Metrics of a trained model before and after each adjustment: metrics.json."""
     began = time.perf_counter()
@@ -149,7 +137,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         ),
         ceiling=None if "support" in recipe else ceiling_of(run),  # that of independent labels
         shortcut=shortcut_of(run, scores),
-        spaces=by_space(run, scores),
+        spaces=accuracy_by_space(scores, gold.test, run.sigma.spaces),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],
         seconds=time.perf_counter() - began,
