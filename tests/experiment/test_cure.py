@@ -9,6 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fabricated import run_file, write_run
 
@@ -23,6 +24,7 @@ from nslimb.experiment.runs.metrics import Metrics
 
 ROOT = places.ROOT
 HALF = [2 / 7, 1 / 7, 2 / 7, 1 / 7, 1 / 7, *[0.0] * 5]
+RATIOS = [0.0625, 0.125, 0.0625, 0.125, 0.125, 0.0625, 0.125, 0.0625, 0.125, 0.125]  # those of even_odd
 SHORTCUT = [0, 1, 5, 0, 1, -1, -1, -1, -1, -1]
 RIGHT = [0.9] * 5 + [None] * 5
 
@@ -33,7 +35,8 @@ def finish(config: Config, cell: Cell, method: str, accuracy: float, **changes: 
     found = read_schema(folder / names.METRICS, Metrics)
     plain = {**found.adjustments["none"], "test_weak_accuracy": 0.9, "class_accuracy": changes.pop("recall", RIGHT)}
     ratios = found.ratios.model_copy(update={"true": changes.pop("true", HALF)})
-    start = changes.pop("start", None)
+    start, matrix = changes.pop("start", None), changes.pop("matrix", None)
+    plain |= {} if matrix is None else {"confusion_matrix": matrix}
     changes |= {"adjustments": {"none": plain}, "ratios": ratios}
     write_schema(folder / names.METRICS, found.model_copy(update=changes))
     described = run_file(cell, method)
@@ -66,7 +69,15 @@ def test_from_runs_to_tables(tmp_path: Path) -> None:
     even = [0.5, 0.5, *[0.0] * 8]
     finish(config, cell("xor", 1, "4"), "transport", 0.01, shortcut=swapped, true=even, recall=[0.01] * 2 + [None] * 8)
     finish(config, cell("xor", 2, "4"), "transport", 0.6, true=even, recall=[0.6, 0.4, *[None] * 8], start=0)
-    assert cure.publish(tmp_path, tmp_path) == {"shortcuts": 32}
+    identity, moved = (np.roll(np.eye(10, dtype=int), by, axis=1) for by in (0, 5))
+    for seed, matrix, learned in (
+        (1, 9 * identity + moved, None),
+        (2, 9 * moved + identity, [*range(5, 10), *range(5)]),
+    ):
+        recall = (np.diag(matrix) / 10).tolist()
+        changes = {"true": RATIOS, "recall": recall, "shortcut": learned, "matrix": matrix.tolist()}
+        finish(config, cell("even_odd", seed), "transport", recall[0], **changes)
+    assert cure.publish(tmp_path, tmp_path) == {"shortcuts": 36}
     with (tmp_path / "shortcuts.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == cure.COLUMNS["shortcuts"]
@@ -81,6 +92,10 @@ def test_from_runs_to_tables(tmp_path: Path) -> None:
         "1",
     )
     assert (by_key["xor", "2", "transport"]["reading"], by_key["xor", "2", "transport"]["keeps"]) == ("none", "0")
+    twins = [by_key[name, seed, "transport"] for name in ("even_odd", "even_odd_renamed") for seed in ("1", "2")]
+    assert [float(row["accuracy"]) for row in twins] == [90, 10, 10, 90]
+    assert [row["reading"].split(",")[0] for row in twins] == ["truth", "0 as 5", "0 as 5", "truth"]
+    assert [row["keeps"] for row in twins] == ["1"] * 4
     told = cure.shortcut_tables(cure.load(tmp_path, "shortcuts"))
     assert "`half`: within 2 points of supervised in 8 of 10 seeds (goal missed)" in told
     assert "`xor`: on a reading that keeps the ratios in 1 of 2 seeds\n" in told

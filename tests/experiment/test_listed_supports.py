@@ -50,6 +50,13 @@ def test_the_count_says_beforehand_what_ratios_can_do(
         assert found.maps[1].tolist() == [0, 1, 2, 3, 4, 7, 6, 5, 8, 9]
 
 
+def test_even_odd_has_a_twin_of_the_same_samples() -> None:
+    """With every digit d called d + 5 mod 10 the same pairs occur, and have the same sums."""
+    support = BENCHMARKS.get("even_odd").occurring(nslimb.sigma.total(2))
+    renamed = {(first, second): (first + 5) % 10 + (second + 5) % 10 for first, second in support}
+    assert renamed == {(first, second): first + second for first, second in support}
+
+
 def test_both_equations_leave_one_reading() -> None:
     benchmark = BENCHMARKS.get("mnmath")
     sigma = benchmark.sigma(8)
