@@ -61,7 +61,7 @@ def collect(config: Config) -> Frame:
     if config.name == "spaces":
         return pd.DataFrame([_space_row(run) for run in done], columns=COLUMNS["spaces"])
     rows = [_shortcut_row(run) for run in done]
-    rows += [_renamed_row(run) for run in done if run.cell.benchmark == "even_odd"]
+    rows += [_renamed_row(run) for run in done if run.cell.benchmark == "even_odd" and not run.supervised]
     return pd.DataFrame(rows, columns=COLUMNS["shortcuts"])
 
 
