@@ -56,7 +56,7 @@ class WeakClassifier:
         Train so many times more from other weights, and take what has the highest weak likelihood there.
     ratios
         Of the classes, [c], or [M, c] by position, where you know them and the method is ``transport``, which trains
-        towards them from two starts, and takes what has the highest weak likelihood on the validation samples.
+        towards them from three starts, and takes what has the highest weak likelihood on the validation samples.
     size
         Stretch pictures that are given by their file names to size x size.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from nslimb.data.batches import Images, on_device
 from nslimb.data.samples import Samples
 from nslimb.learning.history import Epoch
 from nslimb.learning.loop import Trained, predict, train
-from nslimb.learning.methods import make_method, method_class
+from nslimb.learning.methods import make_method
 from nslimb.learning.settings import Settings
 from nslimb.learning.stopping import best_likelihood
 from nslimb.marginals.training import training_ratios
@@ -53,16 +53,12 @@ class _Start(NamedTuple):
 
 
 def _starts(wish: Wish) -> list[_Start]:
-    """Those of the method (``transport`` has one for each tau), each with as many restarts as are wished for."""
-    made = method_class(wish.method)
-    names = {field.name for field in fields(made.Settings)}
-    own = {key: value for key, value in wish.method_settings.items() if key in names}
-    if len(own) + ("given_ratios" in wish.method_settings) < len(wish.method_settings):
-        return [_Start(wish.method_settings, 0)]  # refused by ``make_method``, with the names that there are
+    """Those of the method (``transport`` has three), each with as many restarts as are wished for."""
+    asked = make_method(wish.method, wish.sigma, **wish.method_settings)
     times = wish.restarts + 1
     return [
         _Start({**wish.method_settings, **asdict(settings)}, times * again + restart)
-        for settings, again in made.starts(made.Settings(**own))
+        for settings, again in asked.starts(asked.settings)
         for restart in range(times)
     ]
 

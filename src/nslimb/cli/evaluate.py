@@ -51,9 +51,9 @@ def command(
         places = [f"{test}, row {number}" for number in range(1, len(rows) + 1)]
         if wrong:
             read_files(files, classifier.size, wrong, places)
-        kinds = [space_of(classifier.sigma, label) for label in labels.tolist()]
         several = isinstance(classifier.model_.network, Spaced)
-        probabilities = classifier.predict_proba(files, space=kinds if several else None)
+        kinds = [space_of(classifier.sigma, number) for number in labels.tolist()] if several else None
+        probabilities = classifier.predict_proba(files, space=kinds)
         measured = evaluate(probabilities, labels)
         by_space = accuracy_by_space(probabilities, labels, classifier.sigma.spaces)
         shortcut = _shortcut(classifier.sigma, labels, probabilities.argmax(axis=1))

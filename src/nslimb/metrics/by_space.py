@@ -14,7 +14,7 @@ from nslimb.sigma.spaces import Space
 def accuracy_by_space(scores: Any, labels: IntArray, spaces: Sequence[Space]) -> dict[str, float] | None:
     """The share of images [n] of each space whose label has the highest of the scores [n, c] of that space.
 
-    None where there is one space; spaces without an image are left out.
+    None where there is one space, or where a label is of several; spaces without an image are left out.
 
     Examples
     --------
@@ -22,7 +22,8 @@ def accuracy_by_space(scores: Any, labels: IntArray, spaces: Sequence[Space]) ->
     >>> accuracy_by_space([[0.3, 0.1, 0.6, 0.0], [0.0, 0.9, 0.1, 0.0]], np.array([0, 2]), spaces)
     {'digit': 1.0, 'sign': 1.0}
     """
-    if len(spaces) == 1:
+    every = [label for space in spaces for label in space.labels]
+    if len(spaces) == 1 or len(set(every)) < len(every):
         return None
     table, found = np.asarray(scores), {}
     for space in spaces:
