@@ -21,6 +21,7 @@ from nslimb.experiment.jobs.marginals import make_marginals
 from nslimb.experiment.jobs.recipe import Host
 from nslimb.experiment.jobs.samples import make_samples
 from nslimb.experiment.jobs.train import train_run
+from nslimb.experiment.needs import check_images
 from nslimb.experiment.recipes import adjust_recipe, given_ratios, marginals_recipe, samples_recipe, train_recipe
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.marginals import Marginals
@@ -122,6 +123,25 @@ def test_known_ratios() -> None:
 
 
 TWO = {"digit": "lenet45", "operator": "lenet45"}
+
+
+def test_networks_that_do_not_fit_the_spaces_are_refused_before_any_job(tmp_path: Path) -> None:
+    formulas = {"sigma": "hwf", "M": [3], "methods": ["sl"], "source": "hwf-embedded"}
+    for network in ({"digit": "lenet45"}, {**TWO, "sign": "lenet45"}):
+        with pytest.raises(InvalidInput, match="one for each of the spaces digit, operator"):
+            grid(**formulas, network=network)
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\ndef wide(_):\n    return nn.Sequential(nn.Flatten(), nn.Linear(45 * 45, 7))\n"
+    )
+    wide = {"digit": "lenet45", "operator": f"{tmp_path / 'net.py'}:wide"}
+    with pytest.raises(InvalidInput, match=r"network: expected logits \[2, 3\] .* answers two images with \[2, 7\]"):
+        check_images(grid(**formulas, network=wide))
+    (tmp_path / "rules.py").write_text(
+        "import nslimb\n\ndef bits(arity):\n    made = nslimb.Sigma.from_function(lambda y: y[0] ^ y[1], 2, arity)\n"
+        "    return made.with_spaces({'a': [0], 'b': [1]})\n"
+    )
+    with pytest.raises(InvalidInput, match=r"sigma.by_space\(\)"):
+        grid(sigma=f"{tmp_path / 'rules.py'}:bits", methods=["sl"], network={"a": "lenet", "b": "lenet"})
 
 
 @pytest.mark.parametrize(
