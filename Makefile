@@ -9,7 +9,7 @@ CORES ?= 2
 QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results test soak lint format docs dist bench peers lock audit clean
+.PHONY: help run look cell bundle restore predictions results shortcuts test soak lint format docs dist bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -45,7 +45,7 @@ cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONF
 		&& echo && $(PY) -m nslimb.experiment.targets result $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)
 
 BUNDLES := docs/results/runs
-GRIDS := cpu_paper cpu_exact split ablation noise confirmation addition shortcuts
+GRIDS := cpu_paper cpu_exact split ablation noise confirmation addition shortcuts spaces
 FROM ?= results
 
 bundle: $(READY)  ## keep the small files of finished runs in docs/results/runs [FROM=another results folder]
@@ -61,6 +61,9 @@ predictions: $(READY)  ## which classes are hard, as known before training, for 
 
 results: $(READY)  ## write docs/results.md, its figures and the README's opening table from the CSV files in docs/results
 	@$(PY) -m nslimb.experiment.results.page
+
+shortcuts: $(READY)  ## write docs/results/{shortcuts,spaces}.csv from finished runs, and their tables [FROM=another results folder]
+	@$(PY) -m nslimb.experiment.results.cure $(FROM)
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"

@@ -181,11 +181,19 @@ def build_spaced(
     seed: int,
     *purpose: str | int,
     base: Path | None = None,
+    factories: Mapping[str, Callable[[int], nn.Module]] | None = None,
 ) -> Spaced:
-    """A fresh network for each space, by name; ``sizes`` are the numbers of labels, ``own`` [M, c] whose they are."""
+    """A fresh network for each space, by name; ``sizes`` are the numbers of labels, ``own`` [M, c] whose they are.
+
+    ``factories`` of the spaces are taken in place of the names.
+    """
     if set(names) != set(sizes):
         raise InvalidInput("network", f"a network for each of the spaces {', '.join(sizes)}", ", ".join(names))
-    parts = [build(names[space], size, seed, *purpose, space, base=base) for space, size in sizes.items()]
+    made = dict(factories or {})
+    parts = [
+        build(names[space], size, seed, *purpose, space, base=base, factory=made.get(space))
+        for space, size in sizes.items()
+    ]
     return Spaced(parts, list(sizes.values()), own)
 
 
@@ -267,4 +275,4 @@ class Spaced(Classifier):
 
     def among_their_kind(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Scores [n, c] of single images whose kind is known to be that of ``labels`` [n]; -inf for other spaces."""
-        return scores.masked_fill(self.space_of != self.space_of[labels].unsqueeze(1), float("-inf"))
+        return scores.masked_fill(self.space_of != self.space_of[labels].unsqueeze(-1), float("-inf"))

@@ -11,10 +11,12 @@ import pytest
 import torch
 
 import nslimb
-from nslimb.data import ImageSource, draw_samples, fetch
+from nslimb.data import ImageSource, draw_samples, fetch, load
 from nslimb.errors import DataError
+from nslimb.experiment.benchmarks import BENCHMARKS
 from nslimb.learning import Settings, make_method, predict, train
 from nslimb.metrics import evaluate
+from nslimb.theory.majority import learned_shortcut
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("claims")]  # they share images and trained models
 
@@ -103,3 +105,35 @@ def test_smallest_parent_improves_over_chance_within_five_epochs(folder: Path) -
     assert last.validation_weak_accuracy > chance + 0.05
     assert last.train_weak_accuracy > first.train_weak_accuracy
     assert last.loss < first.loss
+
+
+def of_support(name: str, folder: Path, number: int, epochs: int, method: str, **settings: Any) -> dict[str, Any]:
+    """Test metrics on a benchmark with a listed support, of the built-in digits, with the ratios of the support."""
+    source, benchmark = load("mnist5k", Path("data")), BENCHMARKS.get(name)
+    sigma = benchmark.sigma(2 if name == "half" else 4)
+    support = benchmark.occurring(sigma)
+    samples, gold = draw_samples(source, sigma, number, seed=1, support=support)
+    known = {"given_ratios": gold.ratios} if method == "transport" else {}
+    made = make_method(method, sigma, **known, **settings)
+    trained = train(source.images, samples, sigma, made, Settings(epochs=epochs, seed=1), folder)
+    scores = predict(trained.network, trained.method, torch.from_numpy(source.images), samples.test)
+    found = evaluate(scores.exp().numpy(), gold.test, gold.ratios)
+    found["reading"] = learned_shortcut(sigma, found["confusion_matrix"], gold.train, samples.train_weak)
+    return found
+
+
+def test_known_ratios_cure_a_shortcut_that_exact_inference_is_on(tmp_path: Path) -> None:
+    shortcut = of_support("half", tmp_path / "sl", 1050, 20, "sl")
+    assert shortcut["reading"].tolist()[:5] == [0, 1, 5, 0, 1]
+    assert shortcut["accuracy"] < 0.5
+    cured = of_support("half", tmp_path / "transport", 1050, 20, "transport")
+    assert cured["reading"] is None
+    assert cured["accuracy"] > 0.93
+
+
+def test_sharper_pseudolabels_learn_the_bits_of_a_parity(tmp_path: Path) -> None:
+    """Either way round, since the ratios are the same: one of the two readings, or its swap."""
+    found = of_support("xor", tmp_path / "sharp", 2000, 6, "transport", eta=0.3)
+    assert max(found["accuracy"], 1 - found["accuracy"]) > 0.95
+    flat = of_support("xor", tmp_path / "flat", 2000, 6, "transport", eta=1.0)
+    assert 0.2 < flat["accuracy"] < 0.8

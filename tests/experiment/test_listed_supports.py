@@ -21,6 +21,7 @@ from nslimb.experiment.jobs.marginals import make_marginals
 from nslimb.experiment.jobs.recipe import Host
 from nslimb.experiment.jobs.samples import make_samples
 from nslimb.experiment.jobs.train import train_run
+from nslimb.experiment.needs import check_images
 from nslimb.experiment.recipes import adjust_recipe, given_ratios, marginals_recipe, samples_recipe, train_recipe
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.marginals import Marginals
@@ -48,6 +49,13 @@ def test_the_count_says_beforehand_what_ratios_can_do(
         assert found.maps[1].tolist() == [9 - digit for digit in range(10)]
     elif options:
         assert found.maps[1].tolist() == [0, 1, 2, 3, 4, 7, 6, 5, 8, 9]
+
+
+def test_even_odd_has_a_twin_of_the_same_samples() -> None:
+    """With every digit d called d + 5 mod 10 the same pairs occur, and have the same sums."""
+    support = BENCHMARKS.get("even_odd").occurring(nslimb.sigma.total(2))
+    renamed = {(first, second): (first + 5) % 10 + (second + 5) % 10 for first, second in support}
+    assert renamed == {(first, second): first + second for first, second in support}
 
 
 def test_both_equations_leave_one_reading() -> None:
@@ -117,6 +125,25 @@ def test_known_ratios() -> None:
 TWO = {"digit": "lenet45", "operator": "lenet45"}
 
 
+def test_networks_that_do_not_fit_the_spaces_are_refused_before_any_job(tmp_path: Path) -> None:
+    formulas = {"sigma": "hwf", "M": [3], "methods": ["sl"], "source": "hwf-embedded"}
+    for network in ({"digit": "lenet45"}, {**TWO, "sign": "lenet45"}):
+        with pytest.raises(InvalidInput, match="one for each of the spaces digit, operator"):
+            grid(**formulas, network=network)
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\n\ndef wide(_):\n    return nn.Sequential(nn.Flatten(), nn.Linear(45 * 45, 7))\n"
+    )
+    wide = {"digit": "lenet45", "operator": f"{tmp_path / 'net.py'}:wide"}
+    with pytest.raises(InvalidInput, match=r"network: expected logits \[2, 3\] .* answers two images with \[2, 7\]"):
+        check_images(grid(**formulas, network=wide))
+    (tmp_path / "rules.py").write_text(
+        "import nslimb\n\ndef bits(arity):\n    made = nslimb.Sigma.from_function(lambda y: y[0] ^ y[1], 2, arity)\n"
+        "    return made.with_spaces({'a': [0], 'b': [1]})\n"
+    )
+    with pytest.raises(InvalidInput, match=r"sigma.by_space\(\)"):
+        grid(sigma=f"{tmp_path / 'rules.py'}:bits", methods=["sl"], network={"a": "lenet", "b": "lenet"})
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -144,15 +171,49 @@ def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> No
     assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes.get("sigma") == "partial" else 1)
     if changes:
         assert described.start is None
+        assert (metrics.spaces is None) == (changes["sigma"] != "hwf")
+        if metrics.spaces is not None:
+            gold, recall = load_gold(tmp_path / names.GOLD).test, metrics.adjustments["none"]["class_accuracy"]
+            counts = np.bincount(gold, minlength=13)
+            for name, labels in (("digit", range(10)), ("operator", range(10, 13))):
+                expected = sum(recall[j] * counts[j] for j in labels) / sum(counts[j] for j in labels)
+                assert metrics.spaces[name] == pytest.approx(expected)  # two networks: no other kind is predicted
         return
     assert read_schema(tmp_path / names.MARGINALS, Marginals).ratios == pytest.approx(
         load_gold(tmp_path / names.GOLD).ratios
     )
-    assert described.start in (0, 1)
+    assert described.start in (0, 1, 2)
     chosen = into / f"start={described.start}"
     assert (into / "model.pt").read_bytes() == (chosen / "model.pt").read_bytes()
-    likelihood = {start: _last(into / f"start={start}" / "history.csv") for start in (0, 1)}
+    likelihood = {start: _last(into / f"start={start}" / "history.csv") for start in (0, 1, 2)}
     assert likelihood[described.start] == max(likelihood.values())  # type: ignore[index]
+
+
+def test_a_logic_program_in_the_grid(tmp_path: Path) -> None:
+    """From rules.lp to metrics; another program is another recipe, for samples, training and metrics alike."""
+    pytest.importorskip("clingo")
+    rules = tmp_path / "rules.lp"
+    rules.write_text("weak(A + B) :- label(1, A), label(2, B).")
+    block = {"sigma": "rules.lp", "classes": 10, "source": "mnist5k", "network": "lenet", "samples": 40, "M": [2]}
+    values: dict[str, Any] = {"name": "tiny", "protocol": "exact", "seeds": [1], "validation": 20, "adjustments": []}
+    values |= {"training": {"epochs": 1, "device": "cpu"}, "benchmarks": {"mine": {**block, "methods": ["sl"]}}}
+    config, cell = read_config(values, base=tmp_path), Cell("mine", "2", "0", "1")
+    host = Host(data=Path("data"), base=tmp_path, results=tmp_path, device="cpu")
+    into = tmp_path / "train=sl"
+    into.mkdir()
+    make_samples(samples_recipe(config, cell), host, "", tmp_path / names.SAMPLES, tmp_path / names.GOLD)
+    make_marginals(marginals_recipe(config, cell), host, tmp_path / names.SAMPLES, tmp_path / names.MARGINALS)
+    run = {"cell": {}, "cell_path": "mine", "method": "sl", "grid": "tiny"}
+    recipes = [make(config, cell, "sl") for make in (train_recipe, adjust_recipe)]
+    train_run(recipes[0], host, run, "", into)
+    adjust_run(recipes[1], host, "", into)
+    assert read_schema(into / names.METRICS, Metrics).adjustments["none"]["accuracy"] > 0
+    samples, gold = load_samples(tmp_path / names.SAMPLES), load_gold(tmp_path / names.GOLD)
+    assert (samples.train_weak == gold.train.sum(axis=1)).all()
+    rules.write_text("weak(A * B) :- label(1, A), label(2, B).")
+    assert all(
+        make(config, cell, "sl") != old for make, old in zip((train_recipe, adjust_recipe), recipes, strict=True)
+    )
 
 
 def _last(path: Path) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Callable
 from itertools import product
@@ -13,8 +15,10 @@ import pytest
 from diagrams import assert_same_diagram
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from nslimb import Sigma
+from nslimb.cli import app
 from nslimb.errors import DataError, InvalidInput, MissingEngine, TooLarge
 from nslimb.sigma import CIFAR10_CLASSES, smallest_parent, total
 from nslimb.sigma import asp as module
@@ -135,6 +139,8 @@ def test_programs_beyond_strata_are_solved_one_by_one(tmp_path: Path, monkeypatc
     unstratified = "a :- not b. b :- not a. :- a, label(1, 0). :- b, label(1, 1). weak(a) :- a. weak(b) :- b."
     sigma = Sigma.from_asp(program(tmp_path, unstratified), classes=[2, 3])
     assert table(sigma) == {(x, y): "ba"[x] if x < 2 else None for x, y in product(range(3), repeat=2)}
+    disjunction = "a ; b :- label(1, _). :- a, label(1, 0). :- b, label(1, 1). weak(a) :- a. weak(b) :- b."
+    assert table(Sigma.from_asp(program(tmp_path, disjunction), classes=[2])) == {(0,): "b", (1,): "a"}
     choice = "{a}. :- a, label(1, 0). :- not a, label(1, 1). weak(1) :- a. weak(0) :- not a."
     assert table(Sigma.from_asp(program(tmp_path, choice), classes=[2]))[1,] == 1
     monkeypatch.setattr(module, "MAX_VECTORS", 1)
@@ -184,3 +190,48 @@ def test_commands_and_grid_find_programs_and_formulas(tmp_path: Path) -> None:
         resolve_sigma("rules.lp", 2, base=tmp_path)
     with pytest.raises(InvalidInput, match="arity"):
         resolve_sigma("rules.lp", classes=10, base=tmp_path)
+
+
+def test_the_documentations_programs_run_as_printed(tmp_path: Path) -> None:
+    """Addition, the traffic rule and the paper's Listing 1, in ten lines each at most."""
+    page = (EXAMPLES.parents[1] / "docs" / "knowledge.md").read_text()
+    addition, traffic, listing = re.findall(r"```prolog\n(.*?)```", page, re.DOTALL)
+    assert max(text.count("\n") for text in (addition, traffic, listing)) <= 10
+    assert_same_diagram(Sigma.from_asp(program(tmp_path, addition), classes=[10, 10]), total(2))
+    classes = [("green", "red", "off"), ("nothing", "person", "car"), ("sign", "none")]
+    assert_same_diagram(
+        Sigma.from_asp(program(tmp_path, traffic), classes=classes),
+        Sigma.from_asp(EXAMPLES / "traffic.lp", classes=classes),
+    )
+    hierarchy = {"pet": ["cat", "dog"], "animal": ["pet", "wild"]}
+    leaves = ("cat", "dog", "wild")
+    sigma = Sigma.from_asp(program(tmp_path, listing), classes=[leaves] * 3)
+    expected = smallest_parent(hierarchy, arity=3)
+    order = [expected.class_names.index(name) for name in leaves]
+    for vector, value in table(sigma).items():
+        assert value == expected.decode(expected.apply([[order[label] for label in vector]]))[0]
+
+
+def test_the_commands_take_programs_and_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rule = "weak(pets) :- label(1, C), label(2, C), C != fox. weak(other) :- not weak(pets)."
+    program(tmp_path, rule)
+    (tmp_path / "rule.cnf").write_text("p cnf 2 1\n1 2 0\n")
+    for arguments, classes, weak in (
+        (("rules.lp", "-M", "2", "-c", "cat,dog,fox"), ["cat", "dog", "fox"], ["other", "pets"]),
+        (("rule.cnf",), ["0", "1"], ["False", "True"]),
+    ):
+        done = CliRunner().invoke(app, ["diagnose", *arguments, "--json"])
+        assert done.exit_code == 0, done.output
+        told = json.loads(done.stdout)
+        assert [row["class"] for row in told["classes"]] == classes
+        assert sorted(str(row["label"]) for row in told["weak_labels"]) == weak
+    (tmp_path / "w.csv").write_text("weak\n" + "pets\nother\nother\n" * 30)
+    done = CliRunner().invoke(
+        app, ["estimate", "rules.lp", "w.csv", "--column", "weak", "-M", "2", "-c", "cat,dog,fox"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "fox" in done.output
+    done = CliRunner().invoke(app, ["diagnose", "rules.lp", "-M", "2"])
+    assert done.exit_code == 2
+    assert "classes: expected given for rules.lp" in done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def test_a_map_for_each_space() -> None:
 
 
 def test_bdd_oia_has_eight_shortcuts() -> None:
-    sigma = Sigma.from_expression(forward_or_stop, [2] * 9).with_spaces({name: [i] for i, name in enumerate(SEEN)})
+    sigma = bdd()
     found = nslimb.shortcuts(sigma)
     assert found.count == 8
     assert found.by_class is not None
@@ -145,3 +146,101 @@ def test_networks_have_weights_of_their_own() -> None:
     mixed = nslimb.sigma.maximum(2, 3).with_spaces({"a": [0], "b": [1]})
     with pytest.raises(InvalidInput, match="by_space"):
         network_of({"a": "lenet", "b": "lenet"}, mixed, 1)
+
+
+def bdd() -> Sigma:
+    return Sigma.from_expression(forward_or_stop, [2] * 9).with_spaces({name: [i] for i, name in enumerate(SEEN)})
+
+
+def two_kinds() -> Sigma:
+    """Two bits and a value of three, which share the labels 0 and 1 and mean other things."""
+    sigma = Sigma.from_function(lambda y: (y[0] ^ y[1], y[2]) if max(y[:2]) < 2 else None, num_classes=3, arity=3)
+    return sigma.with_spaces({"bit": [0, 1], "value": [2]})
+
+
+RATIOS = np.array([[0.3, 0.7, 0.0], [0.3, 0.7, 0.0], [0.2, 0.3, 0.5]])
+
+
+def test_ratios_are_estimated_by_space_unless_groups_are_given() -> None:
+    sigma = two_kinds()
+    rng = np.random.default_rng(0)
+    drawn = np.stack([rng.choice(3, size=4000, p=row) for row in RATIOS], axis=1)
+    weak = sigma.apply(drawn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nslimb.marginals.NotIdentified)
+        found = nslimb.estimate_marginal(weak, sigma)
+        given = nslimb.estimate_marginal(weak, sigma, groups=[0, 0, 1])
+        assert torch.equal(found.ratios, given.ratios)
+        assert found.ratios.shape == (3, 3)
+        np.testing.assert_allclose(found.ratios[2], np.bincount(drawn[:, 2]) / 4000, atol=1e-6)  # the value is seen
+        assert torch.equal(found.ratios[0], found.ratios[1])
+        intervals = nslimb.marginals.bootstrap_marginal(weak, sigma, resamples=5)
+        assert intervals.lower.shape == (3, 3)
+        assert nslimb.estimate_marginal([0, 1], nslimb.sigma.maximum(2, 2)).ratios.shape == (2,)
+
+
+def test_confusions_are_within_a_space() -> None:
+    """Against brute force: the probability that every i of its own space read as j changes the weak label."""
+    sigma = two_kinds()
+    found = nslimb.confusions(sigma, RATIOS, samples=1000)
+    classes = [("bit", 0), ("bit", 1), ("value", 0), ("value", 1), ("value", 2)]
+    assert [f"{space} {label}" for space, label in classes] == list(sigma.by_space().class_names)
+    kind = ("bit", "bit", "value")
+    for i, (space, label) in enumerate(classes):
+        for j, (other, read) in enumerate(classes):
+            if space != other:
+                continue
+            wrong = 0.0
+            for y in product(range(2), range(2), range(3)):
+                taken = [read if (kind[k], y[k]) == (space, label) else y[k] for k in range(3)]
+                wrong += np.prod(RATIOS[range(3), y]) * (sigma.apply([taken]) != sigma.apply([y])).item()
+            assert found.evidence[i, j] == pytest.approx(1000 * wrong)
+    assert set(found.nearest[:2].tolist()) == {0, 1}
+    assert set(found.nearest[2:].tolist()) <= {2, 3, 4}
+    np.testing.assert_allclose(found.ratios, [0.2, 1.4 / 3, 0.2 / 3, 0.1, 0.5 / 3])
+
+
+def test_bounds_are_by_space() -> None:
+    """Of a value that is seen as it is, at most R / P(value) may be wrong; a bit may be taken for the other always."""
+    sigma = two_kinds()
+    bounds = nslimb.class_risk_bounds(sigma, RATIOS, 0.05)
+    assert bounds.upper.shape == (5,)
+    np.testing.assert_allclose(bounds.upper[2:], [0.25, 0.05 / 0.3, 0.1], atol=1e-4)
+    np.testing.assert_allclose(bounds.upper[:2], 1, atol=1e-6)
+    with pytest.raises(InvalidInput, match="the same ratios at all positions of space bit"):
+        nslimb.class_risk_bounds(sigma, RATIOS[[0, 2, 2]], 0.05)
+
+
+def test_what_ratios_can_be_told_is_asked_by_space() -> None:
+    """No weak label says how many positions are of which space, and nobody asks."""
+    found = nslimb.identifiability(two_kinds(), RATIOS)
+    assert len(found.singular_values) == 3
+    assert found.locally_identifiable
+    assert found.twin is not None  # the two bits are told apart by nothing
+    np.testing.assert_allclose(found.twin[[1, 0, 2, 3, 4]], [0.2, 1.4 / 3, 0.2 / 3, 0.1, 0.5 / 3], atol=1e-6)
+    seen = Sigma.from_function(lambda y: y, num_classes=3, arity=2).with_spaces({"a": [0], "b": [1]})
+    alone = nslimb.identifiability(seen)
+    assert (alone.rank, alone.twin) == (4, None)
+
+
+def test_a_diagnosis_is_by_space() -> None:
+    found = nslimb.diagnose(bdd())
+    assert found.classes == bdd().by_space().class_names
+    assert any("8 ways to read the classes" in sentence for sentence in found.summary)
+    assert found.shortcuts is not None
+    assert found.as_dict()["shortcuts"]["worst"]["follow 1"] == "follow 0"
+    listed = nslimb.diagnose(two_kinds(), support=[(0, 1, 2), (1, 0, 0)])
+    assert listed.shortcuts is not None
+    assert listed.classes[listed.shortcuts.ratios.argmax()].startswith("bit")
+    with pytest.raises(InvalidInput, match="labels of each position's own space"):
+        nslimb.diagnose(two_kinds(), support=[(2, 1, 2), (1, 0, 0)])
+
+
+def test_names_of_spaces_follow_those_of_the_classes() -> None:
+    from nslimb.sigma.resolve import resolve_sigma
+
+    made = resolve_sigma("hwf", 3)
+    assert made.spaces[1].class_names == ("+", "-", "*")
+    plain = two_kinds()
+    plain.class_names = ("a", "b", "c")
+    assert [space.class_names for space in plain.spaces] == [("a", "b"), ("a", "b", "c")]

@@ -96,10 +96,14 @@ def test_mirror_twins() -> None:
     assert identifiability(sigma).twin is None
 
 
-def test_digits_and_operators_of_formulas_are_only_known_apart() -> None:
-    found = identifiability(nslimb.sigma.formula(3))
-    assert found.rank == 11
-    assert found.twin is not None
+def test_digits_and_operators_of_formulas_are_known_apart() -> None:
+    """Each among its kind: taken for one space, nothing says how frequent operators are, and there is a twin."""
+    sigma = nslimb.sigma.formula(3)
+    found = identifiability(sigma)
+    assert (found.rank, len(found.singular_values), found.locally_identifiable, found.twin) == (11, 11, True, None)
+    mixed = identifiability(sigma.with_spaces({"symbol": [0, 1, 2]}))
+    assert (mixed.rank, len(mixed.singular_values)) == (11, 12)
+    assert mixed.twin is not None
 
 
 @pytest.mark.parametrize("arity", [2, 3, 5])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from nslimb.adjustment.selection import adjust as apply_adjustment
 from nslimb.adjustment.selection import select
-from nslimb.arrays import FloatArray
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import check_count
 from nslimb.classifier.fitting import Wish, fit_model
 from nslimb.classifier.inputs import as_images, as_labels, as_samples, as_weak
@@ -28,7 +28,9 @@ from nslimb.errors import InvalidInput
 from nslimb.learning.history import Epoch
 from nslimb.learning.inputs import check_tuples
 from nslimb.learning.settings import Settings
+from nslimb.networks import Spaced
 from nslimb.sigma.component import Sigma
+from nslimb.theory.spaced import told_apart
 
 
 class WeakClassifier:
@@ -41,7 +43,8 @@ class WeakClassifier:
     network
         "auto", a small convolutional network for any images from 16 x 16 on; a built-in name (``lenet``, ...); one's
         own as ``file.py:factory``; a torch module with one logit a class, or a function of the number of classes that
-        makes one.
+        makes one. Or a mapping {space: one of these}, a network for each of sigma's spaces: where these share labels,
+        classes are those of all spaces, one after another (``sigma.by_space()``).
     method
         "auto", which is ``recipe``, or another method by name; ``method_settings`` are its own. Oracles, which need
         gold labels, are refused.
@@ -52,7 +55,8 @@ class WeakClassifier:
     restarts
         Train so many times more from other weights, and take what has the highest weak likelihood there.
     ratios
-        Of the classes, [c], where you know them and the method is ``transport``, which trains towards them.
+        Of the classes, [c], or [M, c] by position, where you know them and the method is ``transport``, which trains
+        towards them from three starts, and takes what has the highest weak likelihood on the validation samples.
     size
         Stretch pictures that are given by their file names to size x size.
 
@@ -104,6 +108,8 @@ class WeakClassifier:
         threads: int | None = None,
     ) -> None:
         self.sigma = Sigma.check(sigma)
+        if isinstance(network, Mapping):
+            self.sigma, ratios = told_apart(self.sigma, ratios)
         self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
         if ratios is not None:
             self.method_settings["given_ratios"] = ratios
@@ -181,27 +187,38 @@ class WeakClassifier:
             log_fit(experiment, given, self.history_, {"weak_accuracy": self.weak_accuracy_}, self.save)
         return self
 
-    def predict(self, images: Any, *, adjust: str | None = None) -> NDArray[Any]:
+    def predict(
+        self, images: Any, *, adjust: str | None = None, space: str | Sequence[str] | None = None
+    ) -> NDArray[Any]:
         """The class of each image, [n]: names where sigma's classes have any, else numbers."""
-        predicted = self.predict_proba(images, adjust=adjust).argmax(axis=1)
+        predicted = self.predict_proba(images, adjust=adjust, space=space).argmax(axis=1)
         return np.asarray(np.array(self.classes_)[predicted])
 
-    def predict_proba(self, images: Any, *, adjust: str | None = None) -> FloatArray:
+    def predict_proba(
+        self, images: Any, *, adjust: str | None = None, space: str | Sequence[str] | None = None
+    ) -> FloatArray:
         """The probability of each class, [n, c].
 
         ``adjust`` is "la" or "carot": moved towards the estimated ratios, all images together, with settings that the
-        weak validation samples choose, if they favour any.
+        weak validation samples choose, if they favour any. With several networks ``space`` names the kind of the
+        images, or that of each: classes of other spaces have probability 0.
         """
-        scores = self._fitted().log_scores(self._pixels(images))
+        pixels = self._pixels(images)
+        scores = self._fitted().log_scores(pixels, kinds=self._kinds(space, len(pixels)))
         if adjust is not None:
             scores = self._adjusted(scores, adjust)
         probabilities: FloatArray = scores.double().exp().numpy()
         return probabilities
 
     def score(self, images: Any, labels: Any) -> float:
-        """The share of images whose class is ``labels`` [n], names or numbers as predictions are."""
-        probabilities = self.predict_proba(images)
-        return float((probabilities.argmax(axis=1) == as_labels(labels, self.classes_, len(probabilities))).mean())
+        """The share of images whose class is ``labels`` [n], names or numbers as predictions are.
+
+        With several networks each image is known to be of its class's space.
+        """
+        pixels = self._pixels(images)
+        numbers = as_labels(labels, self.classes_, len(pixels))
+        scores = self._fitted().log_scores(pixels, kinds=numbers)  # an image is known to be of its kind
+        return float((scores.argmax(dim=1).numpy() == numbers).mean())
 
     def weak_score(self, images: Any, tuples: Any, weak: Any) -> float:
         """The share of samples whose weak label is that of the predicted classes; needs no gold label."""
@@ -254,6 +271,22 @@ class WeakClassifier:
         if self._model is None:
             raise InvalidInput("WeakClassifier", "fit() or load() before it is asked", "neither so far")
         return self._model
+
+    def _kinds(self, space: str | Sequence[str] | None, number: int) -> IntArray | None:
+        """A label of the space of each of ``number`` images; None where one network knows all classes."""
+        first = {known.name: known.labels[0] for known in self.sigma.spaces}
+        if not isinstance(self._fitted().network, Spaced):
+            if space is not None:
+                raise InvalidInput("space", "none, as one network knows all classes", repr(space))
+            return None
+        named = [space] * number if isinstance(space, str) else list(space or [])
+        expected = f"the kind of all images, or that of each ({', '.join(first)}): each has a network of its own"
+        if len(named) != number:
+            raise InvalidInput("space", expected, "none" if space is None else f"{len(named)} for {number} images")
+        for name in named:
+            if name not in first:
+                raise InvalidInput("space", expected, repr(name))
+        return np.array([first[name] for name in named], dtype=np.int64)
 
     def _pixels(self, images: Any) -> Images:
         model = self._fitted()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,28 +40,46 @@ class Wish:
 
 def fit_model(images: Images, samples: Samples, wish: Wish, folder: Path) -> tuple[Model, list[Epoch]]:
     """The model of the start whose weights explain the weak validation samples best, and its history."""
-    runs = [_run(images, samples, wish, folder, start) for start in range(wish.restarts + 1)]
+    starts = _starts(wish)
+    runs = [_run(images, samples, wish, folder, starts, number) for number in range(len(starts))]
     likelihoods = [best_likelihood(run.history, wish.settings.patience) for run in runs]
     chosen = runs[int(np.argmax(likelihoods))]
     return _model(images, samples, wish, chosen), chosen.history
 
 
-def _run(images: Images, samples: Samples, wish: Wish, folder: Path, start: int) -> Trained:
-    """One start; the first has the seed and, where there are others, each has a folder of its own."""
-    settings, factory = wish.settings, wish.network.factory
-    if start:
-        settings = replace(settings, seed=torch_seed(settings.seed, "restart", start))
+class _Start(NamedTuple):
+    method_settings: dict[str, Any]
+    restart: int  # 0 for the weights of the seed itself
+
+
+def _starts(wish: Wish) -> list[_Start]:
+    """Those of the method (``transport`` has three), each with as many restarts as are wished for."""
+    asked = make_method(wish.method, wish.sigma, **wish.method_settings)
+    times = wish.restarts + 1
+    return [
+        _Start({**wish.method_settings, **asdict(settings)}, times * again + restart)
+        for settings, again in asked.starts(asked.settings)
+        for restart in range(times)
+    ]
+
+
+def _run(images: Images, samples: Samples, wish: Wish, folder: Path, starts: Sequence[_Start], number: int) -> Trained:
+    """One start; where there are several, each has a folder of its own."""
+    settings, factory, start = wish.settings, wish.network.factory, starts[number]
+    if start.restart:
+        settings = replace(settings, seed=torch_seed(settings.seed, "restart", start.restart))
         factory = drawn_anew(factory) if wish.network.own else factory
+    several = len(starts) > 1
     return train(
         images,
         samples,
         wish.sigma,
-        make_method(wish.method, wish.sigma, **wish.method_settings),
+        make_method(wish.method, wish.sigma, **start.method_settings),
         settings,
-        folder / f"start={start}" if wish.restarts else folder,
+        folder / f"start={number}" if several else folder,
         factory=factory,
         take_up=True,
-        description=f"start {start + 1} of {wish.restarts + 1}" if wish.restarts else "training",
+        description=f"start {number + 1} of {len(starts)}" if several else "training",
     )
 
 

@@ -14,7 +14,7 @@ from nslimb.data.batches import Images, on_device
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.learning.loop import predict
 from nslimb.learning.methods.base import Method
-from nslimb.networks import Classifier
+from nslimb.networks import Classifier, Spaced
 from nslimb.sigma.component import Sigma
 from nslimb.theory.confusions import confusions
 
@@ -26,7 +26,7 @@ class Model:
     sigma: Sigma
     network: Classifier
     method: Method
-    network_name: str
+    network_name: str | dict[str, str]  # one for each space, where there are several
     own_network: bool
     method_name: str
     settings: dict[str, Any]  # of training and of the method, plain values
@@ -38,15 +38,23 @@ class Model:
     validation_weak: WeakArray
     figures: dict[str, float] = field(default_factory=dict)  # weak accuracy and likelihood on the validation samples
 
-    def log_scores(self, images: Images, indices: Any = None) -> Tensor:
-        """Log-scores [n, c] of all images, or [..., c] of those at ``indices`` [...], on the CPU."""
+    def log_scores(self, images: Images, indices: Any = None, kinds: Any = None) -> Tensor:
+        """Log-scores [n, c] of all images, or [..., c] of those at ``indices`` [...], on the CPU.
+
+        Several networks give the scores of an image by its kind: ``kinds`` [n] are labels of the space that each of all
+        images is of, or one label for all.
+        """
         device = next(self.network.parameters()).device
         pixels = on_device(images, device)
         if tuple(pixels.shape[1:]) != self.image_shape:
             expected = f"images {list(self.image_shape)}, as the classifier was trained on"
             raise InvalidInput("images", expected, list(pixels.shape[1:]))
         wanted = np.arange(len(images)) if indices is None else indices
-        return predict(self.network, self.method, pixels, wanted, self.normalisation).cpu()
+        scores = predict(self.network, self.method, pixels, wanted, self.normalisation)
+        if kinds is not None and isinstance(self.network, Spaced):
+            labels = torch.as_tensor(kinds, device=scores.device).expand(len(scores))
+            scores = self.network.among_their_kind(scores, labels).log_softmax(-1)
+        return scores.cpu()
 
 
 def untold(sigma: Sigma, ratios: FloatArray | None, weak: WeakArray) -> tuple[tuple[int, ...], ...]:

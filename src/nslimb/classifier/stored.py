@@ -16,10 +16,10 @@ from nslimb.classifier.networks import plan_network
 from nslimb.errors import BrokenFile, DataError, InvalidInput
 from nslimb.files import written_aside
 from nslimb.learning.checkpoint import load_weights
-from nslimb.learning.loop import find_device
+from nslimb.learning.loop import find_device, network_of
 from nslimb.learning.methods import METHODS, make_method
 from nslimb.learning.methods.base import Method, NoSettings
-from nslimb.networks import Classifier, build
+from nslimb.networks import Classifier
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.storing import put_together, take_apart
 
@@ -117,7 +117,7 @@ def _network(file: Path, described: dict[str, Any], sigma: Sigma, shape: tuple[i
         expected = f"the network of {file}, {name}: its code is yours, and only its weights are saved"
         raise InvalidInput("network", expected, "none")
     plan = plan_network(given if described["own_network"] else name, shape)
-    return build(plan.name, sigma.num_classes, 0, factory=plan.factory)
+    return network_of(plan.name, sigma, 0, factory=plan.factory)
 
 
 def _method(described: dict[str, Any], sigma: Sigma, state: dict[str, Any]) -> Method:

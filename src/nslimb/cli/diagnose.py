@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
-from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma, read_classes
 from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def command(
 
     with told_plainly():
         check_plot(plot)
-        built = build_sigma(sigma, arity, classes, left_to_right)
+        built = build_sigma(sigma, arity, read_classes(classes), left_to_right)
         from nslimb.cli.formats.ratios import read_ratios
         from nslimb.cli.formats.support import read_support_file
         from nslimb.diagnosis import diagnose

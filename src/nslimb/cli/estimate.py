@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
-from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma
+from nslimb.cli.sigmas import ArityOption, ClassesOption, LeftToRightOption, SigmaArgument, build_sigma, read_classes
 from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(
 
     with told_plainly():
         check_plot(plot)
-        built = build_sigma(sigma, arity, classes, left_to_right)
+        built = build_sigma(sigma, arity, read_classes(classes), left_to_right)
         from nslimb.cli.formats.ratios import describe, write_ratios
         from nslimb.data.columns import encode_texts, read_column
         from nslimb.errors import InvalidInput

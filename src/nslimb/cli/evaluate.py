@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.names import read_network
 from nslimb.cli.predict import DeviceOption, OwnNetworkOption
 from nslimb.cli.threads import compute_with_few_threads
 
@@ -37,8 +38,11 @@ def command(
         from nslimb.data.columns import read_rows
         from nslimb.data.weak_csv import read_files
         from nslimb.metrics import evaluate
+        from nslimb.metrics.by_space import accuracy_by_space
+        from nslimb.networks import Spaced
+        from nslimb.sigma.spaces import space_of
 
-        classifier = WeakClassifier.load(model, network=network, device=device)
+        classifier = WeakClassifier.load(model, network=read_network(network), device=device)
         names = classifier.sigma.class_names
         rows, wrong = read_rows(test, [image, label])
         labels = _labels([row[1] for row in rows], names, test, wrong)
@@ -47,14 +51,19 @@ def command(
         places = [f"{test}, row {number}" for number in range(1, len(rows) + 1)]
         if wrong:
             read_files(files, classifier.size, wrong, places)
-        probabilities = classifier.predict_proba(files)
+        several = isinstance(classifier.model_.network, Spaced)
+        kinds = [space_of(classifier.sigma, number) for number in labels.tolist()] if several else None
+        probabilities = classifier.predict_proba(files, space=kinds)
         measured = evaluate(probabilities, labels)
+        by_space = accuracy_by_space(probabilities, labels, classifier.sigma.spaces)
         shortcut = _shortcut(classifier.sigma, labels, probabilities.argmax(axis=1))
     if as_json:
-        told = {"samples": len(labels), "classes": list(names), **measured, "shortcut": shortcut}
+        told = {"samples": len(labels), "classes": list(names), **measured, "shortcut": shortcut, "spaces": by_space}
         typer.echo(json.dumps(told, indent=1))
     else:
         _print(measured, names, labels)
+        for space, share in (by_space or {}).items():
+            typer.echo(f"{space}: {share:.1%}")
         if shortcut is not None:
             changed = ", ".join(f"{name} as {other}" for name, other in shortcut.items() if name != other)
             typer.echo(f"a reasoning shortcut: it reads {changed}, and every weak label stays right that way")

@@ -31,6 +31,14 @@ def complete_network(incomplete: str) -> list[str]:
     return _beginning(NETWORK_NAMES, incomplete)
 
 
+def read_network(text: str | None) -> str | dict[str, str] | None:
+    """``lenet``, or one for each space of labels: ``digit=lenet45,operator=lenet45``."""
+    if text is None or "=" not in text:
+        return text
+    pairs = (part.partition("=") for part in text.split(","))
+    return {space.strip(): name.strip() for space, _, name in pairs}
+
+
 def complete_source(incomplete: str) -> list[str]:
     """Built-in image sources."""
     return _beginning(SOURCE_NAMES, incomplete)

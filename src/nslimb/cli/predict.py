@@ -11,6 +11,7 @@ import typer
 
 from nslimb.cli.adjust import Method
 from nslimb.cli.messages import told_plainly
+from nslimb.cli.names import read_network
 from nslimb.cli.threads import compute_with_few_threads
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 OwnNetworkOption = Annotated[
     str | None,
     typer.Option(
-        "--network", help="The network's code as file.py:factory, where it is your own: only weights are saved."
+        "--network",
+        help="The network's code as file.py:factory, where it is your own: only weights are saved. Of several "
+        "networks: digit=file.py:factory,operator=auto.",
     ),
 ]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
@@ -33,6 +36,10 @@ def command(
     adjust: Annotated[
         Method | None,
         typer.Option(help="Move all predictions together towards the estimated ratios, if weak samples favour it."),
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option(help="The kind of the pictures, where each space of labels has a network of its own: digit."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="A column with the probability of each class.")] = False,
     network: OwnNetworkOption = None,
@@ -50,9 +57,9 @@ def command(
         if out is not None:
             check_output("--out", out, [*images, model])
         files = _pictures(images)
-        classifier = WeakClassifier.load(model, network=network, device=device)
+        classifier = WeakClassifier.load(model, network=read_network(network), device=device)
         chosen = None if adjust is None else adjust.value
-        probabilities = classifier.predict_proba(files, adjust=chosen)
+        probabilities = classifier.predict_proba(files, adjust=chosen, space=space)
         text = _table(classifier, files, probabilities, every)
         if out is not None:
             write_text(out, text)

@@ -34,9 +34,6 @@ ArityOption = Annotated[
     ),
 ]
 ClassesOption = Annotated[
-    int | None, typer.Option("--classes", "-c", help="Number of classes (max and sum: 10 if not given).")
-]
-NamedClassesOption = Annotated[
     str | None,
     typer.Option(
         "--classes",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nslimb.cli.messages import told_plainly
-from nslimb.cli.names import complete_method, complete_network
-from nslimb.cli.sigmas import LeftToRightOption, NamedClassesOption, SigmaArgument, build_sigma, read_classes
+from nslimb.cli.names import complete_method, complete_network, read_network
+from nslimb.cli.sigmas import ClassesOption, LeftToRightOption, SigmaArgument, build_sigma, read_classes
 
 if TYPE_CHECKING:
     from nslimb import WeakClassifier
@@ -29,7 +29,7 @@ def command(
     images: Annotated[
         Path | None, typer.Option(help="The folder of the pictures; that of the CSV file if not given.")
     ] = None,
-    classes: NamedClassesOption = None,
+    classes: ClassesOption = None,
     validation: Annotated[
         Path | None,
         typer.Option(help="A CSV file of validation samples; if not given, 10 % of the rows are set aside."),
@@ -44,7 +44,8 @@ def command(
     network: Annotated[
         str,
         typer.Option(
-            help="auto (small, for any pictures from 16 x 16), lenet, ..., or your own as file.py:factory.",
+            help="auto (small, for any pictures from 16 x 16), lenet, ..., or your own as file.py:factory; "
+            "one for each space of labels as digit=auto,operator=auto.",
             autocompletion=complete_network,
         ),
     ] = "auto",
@@ -80,7 +81,7 @@ def command(
         built = build_sigma(sigma, len(named), read_classes(classes), left_to_right)
         classifier = WeakClassifier(
             built,
-            network,
+            read_network(network),
             method,
             epochs=epochs,
             patience=patience,

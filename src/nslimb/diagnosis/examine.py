@@ -23,6 +23,7 @@ from nslimb.theory.identify import Identifiability, identifiability
 from nslimb.theory.inputs import check_positive_ratios, check_risks
 from nslimb.theory.readings import MAX_EDGES
 from nslimb.theory.shortcuts import Shortcuts, shortcuts
+from nslimb.theory.spaced import of_an_image, support_apart, told_apart
 from nslimb.theory.totals import is_m_unambiguous
 
 # A pass keeps a few numbers for every edge of the diagram and every row of its batch: 20 million are about a gigabyte.
@@ -59,9 +60,9 @@ def diagnose(
     Parameters
     ----------
     sigma
-        The symbolic component.
+        The symbolic component. Where its spaces share labels, classes are those of all spaces, one after another.
     ratios
-        Label ratios [c]; uniform if not given.
+        Label ratios [c]; uniform if not given. Where sigma has several spaces also [M, c].
     samples
         How many samples there will be.
     partial_risks
@@ -93,7 +94,10 @@ def diagnose(
     ----------
     Section 3 of the paper.
     """
-    edges = [int((targets != DEAD).sum()) for targets in Sigma.check(sigma).diagram.targets]
+    support = support_apart(Sigma.check(sigma), support)
+    sigma, ratios = told_apart(sigma, ratios)
+    ratios = of_an_image(ratios, sigma)
+    edges = [int((targets != DEAD).sum()) for targets in sigma.diagram.targets]
     if sum(edges) > _MAX_EDGES:
         raise TooLarge(
             f"diagnose: {sigma!r} has {sum(edges):,} edges, more than the {_MAX_EDGES:,} that a pass over them may "

@@ -208,7 +208,7 @@ def _identifiable(found: Diagnosis) -> list[str]:
             "the hidden ratios cannot be told from weak labels: "
             f"{_vector(found.ratios)} and {_vector(known.twin)} give the same weak labels equally often"
         ]
-    of = len(found.classes) - 1
+    of = len(known.singular_values)
     if known.locally_identifiable:
         return [f"the hidden ratios can be estimated from weak labels (rank {known.rank} of {of}; no twin was found)"]
     return [f"some changes of the hidden ratios do not show in the weak labels (rank {known.rank} of {of})"]

@@ -103,7 +103,11 @@ def _check_spaces(config: Config, benchmark: str, block: BenchmarkBlock) -> None
     if isinstance(block.network, str):
         return
     for arity in block.M:
-        known = [space.name for space in block.problem(benchmark).build(int(arity), config.base).spaces]
+        sigma = block.problem(benchmark).build(int(arity), config.base)
+        known = [space.name for space in sigma.spaces]
+        if sigma.spaces_share_labels:
+            expected = "a sigma whose classes are those of its spaces, one after another (sigma.by_space())"
+            raise InvalidInput("sigma", expected, repr(sigma))
         if sorted(block.network) != sorted(known):
             expected = f"one network, or one for each of the spaces {', '.join(known)}"
             raise InvalidInput("network", expected, ", ".join(block.network))

@@ -32,6 +32,9 @@ from nslimb.sigma.component import Sigma
 from nslimb.sigma.spaces import own_labels
 from nslimb.threads import threads_for, torch_threads
 
+# What makes a network of so many classes, or what makes that of each space.
+Factory = Callable[[int], nn.Module] | Mapping[str, Callable[[int], nn.Module]]
+
 _EVALUATION_BATCH = 2048
 
 
@@ -63,7 +66,7 @@ def train(
     test: Probe | None = None,
     start_from: Path | None = None,
     base: Path | None = None,
-    factory: Callable[[int], nn.Module] | None = None,
+    factory: Factory | None = None,
     take_up: bool = False,
     description: str = "training",
 ) -> Trained:
@@ -94,7 +97,7 @@ def train(
     start_from
         A model.pt to begin with.
     base, factory
-        Where a network of one's own is looked up, or what makes it.
+        Where a network of one's own is looked up, or what makes it (by space, where there are several).
     take_up
         Take a finished model of this very configuration as it is.
     description
@@ -353,7 +356,7 @@ def _fresh(
     pixels: Tensor | Streamed,
     start: dict[str, Any] | None,
     base: Path | None,
-    factory: Callable[[int], nn.Module] | None,
+    factory: Factory | None,
     phase: str,
 ) -> Classifier:
     """A new network, checked to take these images and to give a logit for each class; weights as in ``start``."""
@@ -382,18 +385,19 @@ def network_of(
     seed: int,
     *purpose: str,
     base: Path | None = None,
-    factory: Callable[[int], nn.Module] | None = None,
+    factory: Factory | None = None,
 ) -> Classifier:
     """A fresh network for sigma's classes, or one for each of its spaces."""
-    if isinstance(name, str) or factory is not None:
-        chosen = name if isinstance(name, str) else ""
-        return build(chosen, sigma.num_classes, seed, *purpose, base=base, factory=factory)
-    if [label for space in sigma.spaces for label in space.labels] != list(range(sigma.num_classes)):
+    if isinstance(name, str):
+        make = None if isinstance(factory, Mapping) else factory
+        return build(name, sigma.num_classes, seed, *purpose, base=base, factory=make)
+    if sigma.spaces_share_labels:
         expected = "a sigma whose classes are those of its spaces, one after another (sigma.by_space())"
         raise InvalidInput("sigma", expected, repr(sigma))
     sizes = {space.name: len(space.labels) for space in sigma.spaces}
     own = torch.from_numpy(own_labels(sigma.spaces, sigma.arity))
-    return build_spaced(name, sizes, own, seed, *purpose, base=base)
+    factories = factory if isinstance(factory, Mapping) else None
+    return build_spaced(name, sizes, own, seed, *purpose, base=base, factories=factories)
 
 
 def find_device(name: str) -> torch.device:

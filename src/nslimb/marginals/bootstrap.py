@@ -14,7 +14,7 @@ from nslimb.arrays import FloatArray
 from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.marginals.estimate import MarginalEstimate, Regularise, check_regularise, described
-from nslimb.marginals.likelihood import WeakLikelihood
+from nslimb.marginals.likelihood import WeakLikelihood, groups_of
 from nslimb.marginals.newton import climb, rows_at_once
 from nslimb.marginals.profile import likelihood_interval
 from nslimb.marginals.starts import best_start, chance, misfit
@@ -98,7 +98,8 @@ def bootstrap_marginal(
     if not 0 < level < 1:
         raise InvalidInput("level", "a number between 0 and 1", level)
     check_regularise(regularise)
-    likelihood = WeakLikelihood.from_weak(weak, Sigma.check(sigma, families=True), groups, counts, noise)
+    groups = groups_of(Sigma.check(sigma, families=True)) if groups is None else groups
+    likelihood = WeakLikelihood.from_weak(weak, sigma, groups, counts, noise)
     if likelihood.samples > 1e15 or likelihood.samples % 1:
         raise InvalidInput("weak", "whole counts, to draw as many weak labels again", f"{likelihood.samples} in all")
     samples = int(likelihood.samples)

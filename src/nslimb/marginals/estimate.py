@@ -14,7 +14,7 @@ from nslimb.errors import InvalidInput
 from nslimb.marginals.adam import AdamOptions, adam_steps
 from nslimb.marginals.entropy import level_of, most_even
 from nslimb.marginals.information import directions, flat_directions
-from nslimb.marginals.likelihood import WeakLikelihood
+from nslimb.marginals.likelihood import WeakLikelihood, groups_of
 from nslimb.marginals.sequences import likelihood_of
 from nslimb.marginals.starts import best_start
 from nslimb.sigma.component import Sigma
@@ -86,7 +86,8 @@ def estimate_marginal(
     sigma
         The symbolic component.
     groups
-        The group of each position [M], where groups have ratios of their own.
+        The group of each position [M], where groups have ratios of their own. Where sigma has several spaces and
+        nothing else is given, positions of one space are a group.
     counts
         Whether ``weak`` holds counts.
     solver, adam
@@ -119,7 +120,8 @@ def estimate_marginal(
     ----------
     Algorithm 1 of the paper.
     """
-    likelihood = likelihood_of(weak, Sigma.check(sigma, families=True), groups, counts, noise)
+    groups = groups_of(Sigma.check(sigma, families=True)) if groups is None else groups
+    likelihood = likelihood_of(weak, sigma, groups, counts, noise)
     if solver not in ("newton", "adam"):
         raise InvalidInput("solver", "'newton' or 'adam'", repr(solver))
     check_regularise(regularise)

@@ -171,6 +171,11 @@ def tally_of(weak: Any, sigma: Sigma, counts: bool) -> FloatArray:
     return np.bincount(indices.numpy(), minlength=size).astype(np.float64)
 
 
+def groups_of(sigma: Sigma) -> tuple[int, ...] | None:
+    """The space of each position, where sigma has several: each has ratios of its own."""
+    return sigma.groups if len(sigma.spaces) > 1 else None
+
+
 def _positions(groups: Any, sigma: Sigma) -> IntArray:
     if groups is None:
         return np.zeros(sigma.arity, dtype=np.int64)

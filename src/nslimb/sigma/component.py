@@ -344,9 +344,15 @@ class Sigma:
     def spaces(self) -> tuple[Space, ...]:
         """The kinds of labels, each with the positions that have it; one for all where nothing else was said."""
         if self._spaces is not None:
-            return self._spaces
+            return tuple(space.named(self.class_names) for space in self._spaces)
         every = tuple(range(self.num_classes))
         return (Space("class", every, self.class_names, tuple(range(self.arity))),)
+
+    @property
+    def spaces_share_labels(self) -> bool:
+        """Whether a label may mean one thing in one space and another in the next; ``by_space()`` tells them apart."""
+        numbered = [label for space in self.spaces for label in space.labels]
+        return len(self.spaces) > 1 and numbered != list(range(self.num_classes))
 
     def with_spaces(
         self, spaces: Mapping[str, Sequence[int]], labels: Mapping[str, Sequence[int]] | None = None

@@ -25,6 +25,10 @@ class Space(NamedTuple):
     class_names: tuple[str, ...]
     positions: tuple[int, ...]
 
+    def named(self, class_names: Sequence[str]) -> Space:
+        """The same, with its labels called as in a sigma's class names."""
+        return self._replace(class_names=tuple(class_names[label] for label in self.labels))
+
 
 def read_spaces(spaces: Any, labels: Any, sigma: Sigma) -> tuple[Space, ...]:
     """Spaces from {name: positions} and, where they cover more than their positions accept, {name: labels}."""
@@ -61,6 +65,11 @@ def _integers(argument: str, values: Any, size: int) -> list[int]:
     if not listed or len(set(listed)) < len(listed):
         raise InvalidInput(argument, expected, repr(values))
     return listed
+
+
+def space_of(sigma: Sigma, label: int) -> str:
+    """The name of the space that a class belongs to, where no two spaces share one."""
+    return next(space.name for space in sigma.spaces if label in space.labels)
 
 
 def offsets_of(spaces: Sequence[Space]) -> list[int]:

@@ -31,6 +31,7 @@ def take_apart(sigma: Sigma) -> tuple[dict[str, Any], Arrays]:
         "order": None if diagram.order is None else list(diagram.order),
         "weak_labels": [to_tagged(label) for label in diagram.weak_labels],
         "arity": sigma.arity,
+        "spaces": _spaces(sigma),
     }
     arrays = {f"targets {i}": targets for i, targets in enumerate(diagram.targets)}
     if isinstance(diagram, Emitting):
@@ -55,7 +56,7 @@ def put_together(described: Mapping[str, Any], arrays: Mapping[str, IntArray]) -
         _check(targets, len(labels), order)
         name, classes = str(described["name"]), list(described["class_names"])
         if described["kind"] == "sigma":
-            return Sigma(Diagram(targets, labels, order), name, class_names=classes)
+            return _with_spaces(Sigma(Diagram(targets, labels, order), name, class_names=classes), described)
         emitting = Emitting(
             targets,
             labels,
@@ -67,9 +68,23 @@ def put_together(described: Mapping[str, Any], arrays: Mapping[str, IntArray]) -
             length=int(described["length"]),
         )
         _check_emissions(emitting)
-        return Transducer(emitting, name, class_names=classes)
+        return _with_spaces(Transducer(emitting, name, class_names=classes), described)
     except (KeyError, TypeError, ValueError, IndexError, InvalidInput) as error:
         raise DataError(f"a saved sigma that cannot be put together ({error!r})") from error
+
+
+def _spaces(sigma: Sigma) -> dict[str, dict[str, list[int]]]:
+    """The labels and positions of each space; nothing where there is one."""
+    several = sigma.spaces if len(sigma.spaces) > 1 else ()
+    return {space.name: {"labels": list(space.labels), "positions": list(space.positions)} for space in several}
+
+
+def _with_spaces(sigma: Sigma, described: Mapping[str, Any]) -> Sigma:
+    spaces = described.get("spaces")  # files of version 0.2 have none
+    if not spaces:
+        return sigma
+    positions, labels = ({name: space[part] for name, space in spaces.items()} for part in ("positions", "labels"))
+    return sigma.with_spaces(positions, labels)
 
 
 def _table(values: Any, axes: int) -> IntArray:

@@ -22,6 +22,7 @@ from nslimb.theory.inputs import check_positive_ratios, check_risks, check_sever
 from nslimb.theory.local import LocalBounds, LocalSolver, check_pairs
 from nslimb.theory.relaxation import MAX_VARIABLES, Relaxation
 from nslimb.theory.risk import valid_probability
+from nslimb.theory.spaced import of_an_image, told_apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +71,10 @@ def class_risk_bounds(
     Parameters
     ----------
     sigma
-        The symbolic component.
+        The symbolic component. Where its spaces share labels, classes are those of all spaces, one after another
+        (``sigma.by_space().class_names``); to take a class for one of another space helps no classifier.
     ratios
-        Label ratios [c].
+        Label ratios [c]; where sigma has several spaces also [M, c], equal at the positions of a space.
     partial_risk
         A number R, or a vector [K].
     method
@@ -104,7 +106,8 @@ def class_risk_bounds(
     Program (2) of the paper.
     """
     check_several_classes(sigma, families=method != "cobyla")
-    checked = check_positive_ratios(ratios, sigma.num_classes)
+    sigma, ratios = told_apart(sigma, ratios)
+    checked = check_positive_ratios(of_an_image(ratios, sigma), sigma.num_classes)
     risks = check_risks("partial_risk", partial_risk)
     if method not in ("local", "cobyla"):
         raise InvalidInput("method", "'local' or 'cobyla'", repr(method))

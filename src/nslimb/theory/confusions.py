@@ -12,6 +12,7 @@ from nslimb.checks import check_ratios
 from nslimb.errors import TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.theory.readings import MAX_EDGES, reading_evidence, weak_counts
+from nslimb.theory.spaced import readable, told_apart
 
 # One sample is enough to speak against a reading; what is below one by rounding alone is one.
 _ENOUGH = 1 - 1e-9
@@ -58,7 +59,8 @@ def confusions(
     Parameters
     ----------
     sigma
-        The symbolic component.
+        The symbolic component. Where it has several spaces, a class is read only as one of its own space; where spaces
+        share labels, classes are those of all spaces, one after another (``sigma.by_space().class_names``).
     ratios
         Label ratios [c], or [M, c] where positions differ.
     samples
@@ -86,7 +88,8 @@ def confusions(
     >>> found.groups, round(found.ceiling, 6)
     (((1, 0), (2,), (3,)), 0.96)
     """
-    size = Sigma.check(sigma).num_classes
+    sigma, ratios = told_apart(Sigma.check(sigma), ratios)
+    size = sigma.num_classes
     checked = check_ratios(ratios, sigma.arity, size)
     count = int(np.sum(weak_counts(sigma, weak, samples)))
     if size**3 > _MAX_ENTRIES:
@@ -98,8 +101,9 @@ def confusions(
     shares = checked if checked.ndim == 1 else checked.mean(axis=0)
     order = np.lexsort((every, shares))  # from the least (r_j, j) to the largest
     rank = np.argsort(order)
-    nearest, _ = _least(evidence, rank, every[:, None] != every)
-    onward, least = _least(evidence, rank, rank[:, None] < rank)
+    kind = readable(sigma)
+    nearest, _ = _least(evidence, rank, kind & (every[:, None] != every))
+    onward, least = _least(evidence, rank, kind & (rank[:, None] < rank))
     lost = least < _ENOUGH
     goes_to = np.where(lost, onward, every)
     return Confusions(

@@ -14,6 +14,7 @@ from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.theory.inputs import check_positive_ratios
+from nslimb.theory.spaced import of_an_image, space_sums, told_apart
 
 # Two ratio vectors count as different from this total variation on, and their weak ratios as equal up to this.
 _APART = 1e-3
@@ -27,8 +28,8 @@ class Identifiability:
     """What the weak-label ratios Psi_sigma(r) say about r."""
 
     locally_identifiable: bool  # no other ratios close to r have the same weak ratios, to first order
-    rank: int  # of the Jacobian on the directions that keep the sum at 1; at most c - 1
-    singular_values: FloatArray  # [c - 1], falling
+    rank: int  # of the Jacobian on the directions that keep the sum of each space; at most c - G for G spaces
+    singular_values: FloatArray  # [c - G], falling
     twin: FloatArray | None  # [c]: other ratios with the same weak ratios (None: none was found, which proves nothing)
     twin_error: float  # the largest difference between the weak ratios of r and of its twin; NaN without one
 
@@ -66,7 +67,8 @@ def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9
 
     ``ratios`` r [c] above 0 are uniform if not given. The rank counts singular values of the Jacobian of Psi_sigma at
     r, restricted to sum-free directions, above ``tolerance`` times the largest (or 1). Full rank, c - 1, makes r
-    locally identifiable. Where y may be invalid, Psi is conditioned on validity.
+    locally identifiable. Where y may be invalid, Psi is conditioned on validity. Where sigma has G spaces, r is that of
+    an image at any position, each space keeps its sum, and full rank is c - G.
 
     A twin is another r' with Psi(r') = Psi(r), searched by least squares from ``starts`` random points of the simplex
     and, where the rank is short, from along the Jacobian's null space; it is returned only if its weak ratios agree to
@@ -75,9 +77,9 @@ def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9
     Parameters
     ----------
     sigma
-        The symbolic component.
+        The symbolic component. Where its spaces share labels, classes are those of all spaces, one after another.
     ratios
-        Label ratios [c]; uniform if not given.
+        Label ratios [c]; uniform if not given. Where sigma has several spaces also [M, c].
     tolerance
         Of the rank.
     starts
@@ -104,28 +106,31 @@ def identifiability(sigma: Sigma, ratios: Any = None, *, tolerance: float = 1e-9
     ----------
     Section 3 of the paper, and its counterexample.
     """
-    size = Sigma.check(sigma).num_classes
-    checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
+    sigma, ratios = told_apart(Sigma.check(sigma), ratios)
+    size = sigma.num_classes
+    checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else of_an_image(ratios, sigma), size)
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
     target = _psi(sigma, checked)
-    tangent = _tangent(size)
-    values = np.zeros(size - 1)
+    sums = space_sums(sigma)
+    tangent = _tangent(sums)
+    full = tangent.shape[1]
+    values = np.zeros(full)
     _, found, directions = np.linalg.svd(_jacobian(sigma, checked) @ tangent)
-    values[: len(found)] = found[: size - 1]
+    values[: len(found)] = found[:full]
     rank = int((values > tolerance * max(1.0, values.max(initial=0.0))).sum())
     rng = np.random.default_rng(0)
     first = list(rng.dirichlet(np.ones(size), size=check_count("starts", starts)))
-    if rank < size - 1:
+    if rank < full:
         null = tangent @ directions[rank:].T
         reach = [_to_the_border(checked, direction) for direction in (*null.T, *-null.T)]
         first = [checked + 0.9 * step for step in reach] + first
     for start in first:
-        twin = _solve(sigma, target, start)
+        twin = _solve(sigma, target, start, sums, sums @ checked)
         error = float(np.abs(_psi(sigma, twin) - target).max())
         if error <= _EQUAL and np.abs(twin - checked).sum() / 2 >= _APART:
-            return Identifiability(rank == size - 1, rank, values, twin, error)
-    return Identifiability(rank == size - 1, rank, values, None, float("nan"))
+            return Identifiability(rank == full, rank, values, twin, error)
+    return Identifiability(rank == full, rank, values, None, float("nan"))
 
 
 def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
@@ -159,7 +164,7 @@ def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
     rng = np.random.default_rng(0)
     best = np.inf
     for start in (np.full(size, 1 / size), *rng.dirichlet(np.ones(size), size=_STARTS)):
-        ratios = _solve(sigma, target, start)
+        ratios = _solve(sigma, target, start, np.ones((1, size)), np.ones(1))
         error = float(np.abs(_psi(sigma, ratios) - target).max())
         if error <= _EQUAL and ratios.min() > 1e-9:
             return ratios
@@ -168,10 +173,9 @@ def uniform_weak_ratios(sigma: Sigma) -> FloatArray:
     raise InvalidInput("sigma", "a sigma whose weak labels are uniform for some ratios", given)
 
 
-def _tangent(size: int) -> FloatArray:
-    """An orthonormal basis [c, c - 1] of the directions that sum to 0."""
-    full = np.linalg.qr(np.concatenate([np.ones((size, 1)), np.eye(size)[:, :-1]], axis=1))[0]
-    return np.asarray(full[:, 1:])
+def _tangent(sums: FloatArray) -> FloatArray:
+    """An orthonormal basis [c, c - G] of the directions that leave ``sums`` [G, c] as they are."""
+    return np.asarray(np.linalg.svd(sums)[2][len(sums) :].T)
 
 
 def _psi(sigma: Sigma, ratios: FloatArray) -> FloatArray:
@@ -189,15 +193,17 @@ def _jacobian(sigma: Sigma, ratios: FloatArray) -> FloatArray:
     return gradient.numpy()
 
 
-def _solve(sigma: Sigma, target: FloatArray, start: FloatArray) -> FloatArray:
-    """Ratios whose weak ratios come close to ``target``: least squares within the simplex, then Gauss-Newton steps."""
-    size = len(start)
+def _solve(sigma: Sigma, target: FloatArray, start: FloatArray, sums: FloatArray, kept: FloatArray) -> FloatArray:
+    """Ratios whose weak ratios come close to ``target``: least squares within the simplex, then Gauss-Newton steps.
+
+    ``sums`` [G, c] of the ratios are to be as ``kept`` [G].
+    """
 
     def residual(ratios: FloatArray) -> FloatArray:
-        return np.append(_psi(sigma, ratios) - target, ratios.sum() - 1)
+        return np.append(_psi(sigma, ratios) - target, sums @ ratios - kept)
 
     def jacobian(ratios: FloatArray) -> FloatArray:
-        return np.concatenate([_jacobian(sigma, ratios), np.ones((1, size))])
+        return np.concatenate([_jacobian(sigma, ratios), sums])
 
     inside = np.clip(start, 1e-6, 1.0)
     solved = least_squares(

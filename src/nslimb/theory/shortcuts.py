@@ -14,10 +14,10 @@ from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.sigma.families import Family
-from nslimb.sigma.spaces import apart, ratios_apart
 from nslimb.sigma.support import read_support
 from nslimb.theory.consistent import Found, by_combining, search
 from nslimb.theory.contradictions import ListedSupport, ProductSupport, Support
+from nslimb.theory.spaced import readable, support_apart, told_apart
 
 # Listed label vectors up to which each becomes a diagram; for more, the search is faster.
 _MAX_CONSTRAINTS = 100
@@ -98,8 +98,8 @@ def shortcuts(
     >>> shortcuts(Sigma.from_function(max, num_classes=10, arity=4), samples=3000, budget=1).count
     3
     """
-    if _has_spaces(sigma):
-        sigma, support, ratios = _by_space(sigma, support, ratios)
+    support = support_apart(sigma, support)
+    sigma, ratios = told_apart(sigma, ratios)
     members, arity, size = _members(sigma)
     rate, allowed, kept_distance = _numbers(samples, budget, tolerance)
     limit = check_count("limit", limit)
@@ -108,45 +108,15 @@ def shortcuts(
         by_position = np.full((arity, size), 1 / size) if given is None else given
         known: Support = _product(members, by_position)
         shares = by_position.mean(axis=0)
-        found = search(known, _readable(sigma), rate, allowed, limit)
+        found = search(known, readable(sigma), rate, allowed, limit)
     else:
         vectors, probabilities = _listed(support, members, arity, size, given)
         listed = ListedSupport(members, vectors, probabilities)
         known = listed
         shares = np.bincount(vectors.ravel(), np.repeat(probabilities, arity), size) if given is None else given.mean(0)
-        found = _of_listed(members, listed, _readable(sigma), rate, allowed, limit)
+        found = _of_listed(members, listed, readable(sigma), rate, allowed, limit)
     shares = np.where(np.isin(np.arange(size), known.order), shares, 0)
     return _result(found, shares / shares.sum(), kept_distance)
-
-
-def _has_spaces(sigma: Any) -> bool:
-    """Whether classes of different spaces must not be taken for each other, and are not numbered through already."""
-    if not isinstance(sigma, Sigma) or not sigma.lists_weak_labels or len(sigma.spaces) == 1:
-        return False
-    return [label for space in sigma.spaces for label in space.labels] != list(range(sigma.num_classes))
-
-
-def _by_space(sigma: Sigma, support: Any, ratios: Any) -> tuple[Sigma, Any, Any]:
-    """Sigma, the support and the ratios in the classes of all spaces."""
-    arity, size = sigma.arity, sigma.num_classes
-    if support is not None:
-        listed = read_support(support, arity, size)
-        vectors = apart(sigma.spaces, listed.vectors)
-        if (vectors < 0).any():
-            given = tuple(listed.vectors[(vectors < 0).any(axis=1)][0].tolist())
-            raise InvalidInput("support", "labels of each position's own space", repr(given))
-        support = dict(zip(map(tuple, vectors.tolist()), listed.probabilities.tolist(), strict=True))
-    if ratios is not None:
-        ratios = ratios_apart(sigma.spaces, np.broadcast_to(check_ratios(ratios, arity, size), (arity, size)))
-    return sigma.by_space(), support, ratios
-
-
-def _readable(sigma: Sigma) -> BoolArray:
-    """Which classes may be read as which, [c, c]: those of one space."""
-    if not sigma.lists_weak_labels or len(sigma.spaces) == 1:
-        return np.ones((sigma.num_classes, sigma.num_classes), dtype=np.bool_)
-    of_class = np.concatenate([np.full(len(space.labels), k) for k, space in enumerate(sigma.spaces)])
-    return np.asarray(of_class[:, None] == of_class)
 
 
 def _of_listed(

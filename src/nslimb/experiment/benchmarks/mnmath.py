@@ -29,13 +29,16 @@ def _equations(arity: int, equation: Equation = "both") -> Sigma:
 
 
 def _support(sigma: Sigma) -> Mapping[tuple[int, ...], float] | None:
-    """One equation alone holds for few label vectors: half of the samples are such, half are others."""
+    """One equation alone holds for few label vectors: half of the samples are such, half are others.
+
+    Every left side is as likely as every other, and so is every right side that makes the equation hold, or not.
+    """
     if sigma.arity != 4:
         return None
     vectors = np.array(list(product(range(10), repeat=4)))
-    holds = np.asarray(sigma.apply(vectors)) == sigma.weak_labels.index(True)
-    shares = np.where(holds, 0.5 / holds.sum(), 0.5 / (~holds).sum())
-    return dict(zip(map(tuple, vectors.tolist()), shares.tolist(), strict=True))
+    holds = np.asarray(sigma.apply(vectors)).reshape(100, 100) == sigma.weak_labels.index(True)
+    shares = np.where(holds, 1 / holds.sum(axis=1, keepdims=True), 1 / (~holds).sum(axis=1, keepdims=True)) / 200
+    return dict(zip(map(tuple, vectors.tolist()), shares.reshape(-1).tolist(), strict=True))
 
 
 def _four_or_eight(arity: int) -> str:

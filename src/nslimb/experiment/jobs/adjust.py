@@ -24,6 +24,7 @@ from nslimb.experiment.runs.metrics import Ceiling, Metrics, RatioError
 from nslimb.learning.checkpoint import load_weights
 from nslimb.learning.loop import network_of, predict
 from nslimb.learning.methods.base import Method
+from nslimb.metrics.by_space import accuracy_by_space
 from nslimb.metrics.confusion import confusion_matrix
 from nslimb.metrics.distances import kullback_leibler, total_variation
 from nslimb.metrics.registry import METRICS
@@ -136,6 +137,7 @@ def adjust_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> None:
         ),
         ceiling=None if "support" in recipe else ceiling_of(run),  # that of independent labels
         shortcut=shortcut_of(run, scores),
+        spaces=accuracy_by_space(scores, gold.test, run.sigma.spaces),
         settings=digest_of({key: value for key, value in recipe.items() if key != "code"}),
         code=recipe["code"],
         seconds=time.perf_counter() - began,

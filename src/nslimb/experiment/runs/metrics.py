@@ -33,6 +33,7 @@ class Metrics(Schema):
     ratios: RatioError
     ceiling: Ceiling | None  # None where sigma is too large for it
     shortcut: list[int] | None = None  # the reading of the classes that was learned, if another than the true one
+    spaces: dict[str, float] | None = None  # accuracy by space, where there are several: images known to be of theirs
     settings: str  # digest of all settings that led here
     code: dict[str, str]  # digests of the code of each step
     seconds: float

@@ -19,12 +19,15 @@ from nslimb.sigma.component import Sigma
 class TransportSettings(SotSettings):
     """``ratios``: those that were given, or Algorithm 1's.
 
-    In the grid, training starts with ``tau``, with each of ``other_taus``, and ``restarts`` times more with each of
-    them from other weights; the start that explains the weak validation samples best is the result.
+    Training starts with ``eta`` and ``tau``, then with each of ``other_taus`` in place of tau and each of
+    ``other_etas`` in place of eta, and ``restarts`` times more with each of them from other weights; the start that
+    explains the weak validation samples best is the result. A larger tau finds the ratios where the labels are not
+    fitted otherwise; a smaller eta makes up its mind where all readings look alike at first, as the bits of a parity.
     """
 
     ratios: Literal["given", "estimated"] = "given"
     other_taus: tuple[float, ...] = (30.0,)
+    other_etas: tuple[float, ...] = (0.3,)
     restarts: int = 0
 
     def __post_init__(self) -> None:
@@ -58,6 +61,12 @@ class Transport(FixedRatios, Sot):
 
     @classmethod
     def starts(cls, settings: TransportSettings) -> Sequence[tuple[TransportSettings, int]]:
-        """Each tau with each restart."""
-        taus = dict.fromkeys((settings.tau, *settings.other_taus))
-        return [(replace(settings, tau=tau), again) for tau in taus for again in range(settings.restarts + 1)]
+        """Each tau and each eta with each restart."""
+        tried = [(settings.eta, settings.tau)]
+        tried += [(settings.eta, tau) for tau in settings.other_taus]
+        tried += [(eta, settings.tau) for eta in settings.other_etas]
+        return [
+            (replace(settings, eta=eta, tau=tau), again)
+            for eta, tau in dict.fromkeys(tried)
+            for again in range(settings.restarts + 1)
+        ]

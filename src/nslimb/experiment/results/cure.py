@@ -1,0 +1,269 @@
+"""``python -m nslimb.experiment.results.cure [RESULTS]``: runs on shortcuts and on several networks, published.
+
+Finished runs of the grids ``shortcuts`` and ``spaces`` below RESULTS go into CSV files in docs/results; the tables of
+docs/shortcuts.md, docs/knowledge.md and the README are written from these files, between marks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from nslimb.errors import DataError, NslimbError
+from nslimb.experiment import names, places
+from nslimb.experiment.cells import runs
+from nslimb.experiment.config import Config, read_file
+from nslimb.experiment.gather import GridRun, gather
+from nslimb.experiment.results.data import FOLDER
+from nslimb.experiment.results.layout import markdown
+from nslimb.experiment.runs.base import read_schema
+from nslimb.experiment.runs.run import RunFile
+from nslimb.experiment.tables import write_csv
+from nslimb.files import write_text
+from nslimb.learning.methods import method_class
+
+Frame = pd.DataFrame
+GRIDS = ("shortcuts", "spaces")
+COLUMNS = {
+    "shortcuts": ["benchmark", "M", "seed", "method", "accuracy", "weak_accuracy", "eta", "tau", "reading", "keeps"],
+    "spaces": ["networks", "M", "seed", "method", "accuracy", "weak_accuracy", "digit", "operator"],
+}
+TRUTH, NONE = "truth", "none"
+_METHODS = {"sl": "SL", "transport": "transport", "supervised": "supervised"}
+_TITLES = {
+    "half": "`half`",
+    "even_odd": "`even_odd`",
+    "even_odd_renamed": "`even_odd`, each digit d called d + 5 mod 10",
+    "xor": "`xor`",
+    "mnmath_sum": "`mnmath`, a + b = c + d",
+    "mnmath_product": "`mnmath`, e f = g h",
+    "half_wrong_05": "`half`, ratios wrong by 0.05",
+    "half_wrong_10": "`half`, ratios wrong by 0.1",
+    "even_odd_wrong_05": "`even_odd`, ratios wrong by 0.05",
+    "even_odd_wrong_10": "`even_odd`, ratios wrong by 0.1",
+}
+_ONE_MAP = ("half",)  # where the truth alone keeps the ratios; elsewhere others do, too
+_CLOSE = 2.0  # points below supervised
+_ENOUGH, _SEEDS = 9, 10  # so many of so many
+
+
+def collect(config: Config) -> Frame:
+    """A row for each finished run of one of the grids."""
+    done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
+    if config.name == "spaces":
+        return pd.DataFrame([_space_row(run) for run in done], columns=COLUMNS["spaces"])
+    rows = [_shortcut_row(run) for run in done]
+    rows += [_renamed_row(run) for run in done if run.cell.benchmark == "even_odd" and not run.supervised]
+    return pd.DataFrame(rows, columns=COLUMNS["shortcuts"])
+
+
+def _measured(run: GridRun) -> dict[str, Any]:
+    plain = run.done.adjustments["none"]
+    return {
+        "M": run.cell.M,
+        "seed": int(run.cell.seed),
+        "method": run.method,
+        "accuracy": 100 * plain["accuracy"],
+        "weak_accuracy": 100 * plain["test_weak_accuracy"],
+    }
+
+
+def _shortcut_row(run: GridRun) -> dict[str, Any]:
+    described = read_schema(run.folder / names.RUN_FILE, RunFile)
+    made = method_class(described.recipe["method"]["method"])
+    starts = made.starts(made.Settings(**described.recipe["method"]["settings"]))
+    chosen = starts[described.start or 0][0]
+    reading, keeps = _reading(run)
+    settings = {key: getattr(chosen, key, None) for key in ("eta", "tau")}
+    return {"benchmark": run.cell.benchmark, **_measured(run), **settings, "reading": reading, "keeps": int(keeps)}
+
+
+def _renamed_row(run: GridRun) -> dict[str, Any]:
+    """The same run, had every digit d been called d + 5 mod 10: the same pairs of images then have the same sums."""
+    row, every = _shortcut_row(run), np.arange(10)
+    new = (every + 5) % 10
+    confusion = np.asarray(run.done.adjustments["none"]["confusion_matrix"])
+    row |= {"benchmark": "even_odd_renamed", "accuracy": 100 * confusion[every, new].sum() / confusion.sum()}
+    read = {TRUTH: every, NONE: None}.get(row["reading"], run.done.shortcut)
+    if read is not None:
+        learned = np.empty(10, dtype=np.int64)
+        learned[new] = read
+        row["reading"] = TRUTH if (learned == every).all() else _told(learned.tolist())
+    return row
+
+
+def _told(learned: Sequence[int]) -> str:
+    return ", ".join(f"{label} as {other}" for label, other in enumerate(learned) if other not in (-1, label))
+
+
+def _reading(run: GridRun) -> tuple[str, bool]:
+    """What the network takes each class for, in words, and whether the ratios of the classes stay as they are."""
+    ratios = np.atleast_2d(run.done.ratios.true).mean(axis=0)
+    learned = run.done.shortcut
+    if learned is not None:
+        pushed = np.zeros_like(ratios)
+        np.add.at(pushed, [max(other, 0) for other in learned], ratios)  # those that do not occur have ratio 0
+        return _told(learned), bool(np.abs(pushed - ratios).max() < 1e-4)
+    recall = run.done.adjustments["none"]["class_accuracy"]
+    right = all(share is not None and share >= 0.5 for share, ratio in zip(recall, ratios, strict=True) if ratio > 0)
+    return (TRUTH, True) if right else (NONE, False)
+
+
+def _space_row(run: GridRun) -> dict[str, Any]:
+    by_space = run.done.spaces or {}
+    shares = {name: 100 * by_space[name] if name in by_space else None for name in ("digit", "operator")}
+    return {"networks": "two" if run.cell.benchmark.endswith("_two") else "one", **_measured(run), **shares}
+
+
+def publish(results: Path, folder: Path) -> dict[str, int]:
+    """Write shortcuts.csv and spaces.csv from the grids that are below ``results``; the number of rows of each."""
+    written = {}
+    for name in GRIDS:
+        if (results / name).is_dir():
+            config = read_file(places.CONFIGURATIONS / f"{name}.yaml")
+            frame = collect(config.model_copy(update={"results": results / name}))
+            write_csv(folder / f"{name}.csv", frame)
+            written[name] = len(frame)
+    return written
+
+
+def load(folder: Path, name: str) -> Frame:
+    """One of the CSV files; without rows where there is none."""
+    path = folder / f"{name}.csv"
+    return pd.read_csv(path, dtype={"M": str}) if path.exists() else pd.DataFrame(columns=COLUMNS[name])
+
+
+def interval(values: Any) -> str:
+    """The mean with its 95 % interval by Student's t.
+
+    Examples
+    --------
+    >>> interval([97.0, 98.0, 99.0]), interval([97.0])
+    ('98.0 ± 2.5', '97.0')
+    """
+    found = np.asarray(values, dtype=np.float64)
+    if len(found) < 2:
+        return f"{found.mean():.1f}"
+    half = student.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found))
+    return f"{found.mean():.1f} ± {half:.1f}"
+
+
+def shortcut_tables(frame: Frame) -> str:
+    """What was learned on each benchmark by each method, and whether the goal is met."""
+    if not len(frame):
+        return "No run has been published yet.\n"
+    lines = [["benchmark", "method", "seeds", "digits (%)", "weak labels (%)", "what the network reads"]]
+    for benchmark, title in _TITLES.items():
+        for method, printed in _METHODS.items():
+            found = _of(frame, benchmark, method)
+            if len(found):
+                accuracies = [interval(found[key]) for key in ("accuracy", "weak_accuracy")]
+                lines.append([title, printed, str(len(found)), *accuracies, _readings(found)])
+    goals = [sentence for benchmark in _TITLES if (sentence := _goal(frame, benchmark))]
+    return markdown(lines) + "\n" + "\n".join(f"- {sentence}" for sentence in goals) + "\n"
+
+
+def _of(frame: Frame, benchmark: str, method: str) -> Frame:
+    return frame[(frame["benchmark"] == benchmark) & (frame["method"] == method)]
+
+
+def _readings(found: Frame) -> str:
+    """How often each reading was learned, the most frequent first."""
+    words = {TRUTH: "the truth", NONE: "no reading that explains the labels"}
+    counts = Counter(words.get(reading, reading) for reading in found["reading"].tolist())
+    shown = [f"{reading} ({times})" for reading, times in counts.most_common()]
+    more = len(shown) - 3
+    return "; ".join(shown[:3]) + (f"; {more} others" if more > 0 else "")
+
+
+def _goal(frame: Frame, benchmark: str) -> str:
+    """How many seeds reach what is possible, in a sentence; nothing where transport has not run."""
+    cured = _of(frame, benchmark, "transport")
+    if not len(cured):
+        return ""
+    title = _TITLES[benchmark]
+    if benchmark.split("_wrong")[0] not in _ONE_MAP:
+        met = int(cured["keeps"].sum())
+        return f"{title}: on a reading that keeps the ratios in {met} of {len(cured)} seeds{_verdict(met, len(cured))}"
+    both = cured.merge(_of(frame, benchmark.split("_wrong")[0], "supervised"), on="seed", suffixes=("", "_supervised"))
+    met = int((both["accuracy"] >= both["accuracy_supervised"] - _CLOSE).sum())
+    told = f"{title}: within {_CLOSE:g} points of supervised in {met} of {len(both)} seeds"
+    return told + _verdict(met, len(both)) if len(both) else ""
+
+
+def _verdict(met: int, of: int) -> str:
+    """Once all ten seeds have run."""
+    if of < _SEEDS:
+        return ""
+    return " (goal met)" if met >= _ENOUGH else " (goal missed)"
+
+
+def readme_row(frame: Frame) -> str:
+    """The cure in a line for the README."""
+    found = [(benchmark, _of(frame, benchmark, "transport")) for benchmark in ("half", "even_odd")]
+    lines = [["learned from sums alone", "seeds", *(f"{name}: digits right (%)" for name in _METHODS.values())]]
+    for benchmark, cured in found:
+        if len(cured):
+            entries = [_of(frame, benchmark, method)["accuracy"] for method in _METHODS]
+            shown = [interval(entry) if len(entry) else "-" for entry in entries]
+            lines.append([{"half": "MNIST-Half", "even_odd": "MNIST-EvenOdd"}[benchmark], str(len(cured)), *shown])
+    return markdown(lines) if len(lines) > 1 else ""
+
+
+def space_table(frame: Frame) -> str:
+    """One network for all symbols beside one for digits and one for operators."""
+    if not len(frame):
+        return "No run has been published yet.\n"
+    lines = [["HWF-M", "method", "networks", "seeds", "symbols (%)", "digits (%)", "operators (%)", "formulas (%)"]]
+    for (arity, method, networks), found in frame.groupby(["M", "method", "networks"], sort=False):
+        numbers = [interval(found[key]) for key in ("accuracy", "digit", "operator", "weak_accuracy")]
+        lines.append([f"HWF-{arity}", str(method), str(networks), str(len(found)), *numbers])
+    body = sorted(lines[1:], key=lambda line: (line[0], ["sl", "recipe", "supervised"].index(line[1]), line[2]))
+    return markdown([lines[0], *body])
+
+
+def inserted(text: str, name: str, block: str, where: str) -> str:
+    """A page with what stands between the marks of ``name`` written anew."""
+    begin, end = f"<!-- {name}: written by `make shortcuts` -->", f"<!-- end of {name} -->"
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise DataError(f"{where}: expected the lines {begin} and {end} once")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n{block.rstrip()}\n{end}{rest.split(end)[1]}"
+
+
+def pages(folder: Path, root: Path) -> dict[Path, str]:
+    """The pages that have tables of these runs, as they should be."""
+    shortcuts, spaces = load(folder, "shortcuts"), load(folder, "spaces")
+    blocks = {
+        Path("docs", "shortcuts.md"): ("runs", shortcut_tables(shortcuts)),
+        Path("docs", "knowledge.md"): ("networks", space_table(spaces)),
+        Path("README.md"): ("cure", readme_row(shortcuts)),
+    }
+    return {
+        root / path: inserted((root / path).read_text(encoding="utf-8"), name, block, str(path))
+        for path, (name, block) in blocks.items()
+    }
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m nslimb.experiment.results.cure", description=__doc__)
+    parser.add_argument("results", type=Path, nargs="?", default=Path("results"), help="where the grids' folders are")
+    try:
+        for name, rows in publish(parser.parse_args(arguments).results, FOLDER).items():
+            print(f"{name}.csv: {rows} runs")
+        for path, text in pages(FOLDER, places.ROOT).items():
+            write_text(path, text)
+    except NslimbError as error:
+        sys.exit(f"nslimb: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
