@@ -38,7 +38,7 @@ def test_impossible_scalings_and_augmentations_are_refused() -> None:
         normalise(grey, "imagenet")
     with pytest.raises(InvalidInput, match="normalisation: expected half, for grey images, got 'cifar10'"):
         normalise(grey, "cifar10")
-    with pytest.raises(InvalidInput, match="augment: expected .* affine, affine-small, flip-crop, got 'mixup'"):
+    with pytest.raises(InvalidInput, match=r"augment: expected .* affine, affine-small, flip-crop, got 'mixup'"):
         prepare(grey, "mixup", seeded())
 
 
