@@ -20,7 +20,7 @@ from nslimb.adjustment.evaluation import AdjustmentProtocol, evaluate_adjustment
 from nslimb.experiment import names
 from nslimb.experiment.cells import run_path, runs
 from nslimb.experiment.config import read_file
-from nslimb.experiment.jobs.adjust import open_run, test_tuples
+from nslimb.experiment.jobs.adjust import open_run, test_scores
 from nslimb.experiment.jobs.recipe import Host
 from nslimb.experiment.recipes import adjust_recipe
 from nslimb.files import written_aside
@@ -38,17 +38,19 @@ def main(config_file: Path, results: Path, out: Path) -> None:
             continue
         host = Host.from_config({**config.model_dump(mode="json"), "results": results}, cell.benchmark)
         run = open_run(adjust_recipe(config, cell, method), host, "", folder)
+        scores, in_tuples = test_scores(run)
+        validation = run.scores(run.samples.validation)
         for criterion in CRITERIA:
             found = evaluate_adjustments(
-                run.scores(run.samples.test),
+                scores,
                 run.gold.test,
-                run.scores(run.samples.validation),
+                validation,
                 run.samples.validation_weak,
                 run.sigma,
                 run.ratios,
                 adjustments={name: as_adjustment(name) for name in config.adjustments},
                 protocol=AdjustmentProtocol(criterion=criterion),
-                test_tuples=test_tuples(run) if run.ratios.ndim == 2 else None,
+                test_tuples=(in_tuples, run.gold.test_tuples) if run.ratios.ndim == 2 else None,
             )
             for name in config.adjustments:
                 before = found[name].get("unadjusted_accuracy", found["none"]["accuracy"])

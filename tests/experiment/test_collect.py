@@ -13,7 +13,7 @@ from grids import checkout, snakemake, tiny, tiny_values
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, run_path, runs
-from nslimb.experiment.collect import collect, publish
+from nslimb.experiment.collect import collect, publish, publish_apart
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import write_schema
@@ -52,6 +52,7 @@ def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
     assert (found["seconds"] == 1).all()
     classes, marginals, epochs = (read(tmp_path / "docs", name) for name in ("classes", "marginals", "epochs"))
     assert len(classes) == 5 * 10
+    assert classes.groupby(["benchmark", "M", "rho", "seed", "method"])["share"].sum().to_numpy() == pytest.approx(1)
     assert len(marginals) == 3 * 10
     assert len(epochs) == 5 * 4
     assert epochs["class_accuracy"].iloc[0].split()[:3] == ["0.0", "1.0", "2.0"]
@@ -111,4 +112,19 @@ def test_the_rule_writes_into_docs(tmp_path: Path) -> None:
     root = checkout(tmp_path)
     write_whole(read_file(tiny(root)), FIRST, "sl", 0.5)
     snakemake("--configfile", "tiny.yaml", "--", "publish", folder=root, root=root)
-    assert len(read(root / "docs" / "results", "runs")) == 3
+    name = read_file(root / "tiny.yaml").name
+    assert len(read(root / "docs" / "results", name)) == 3
+
+
+def test_other_grids_get_a_file_of_their_own(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    assert publish_apart(config, tmp_path / "docs") == {config.name: 15}
+    assert [path.name for path in (tmp_path / "docs").iterdir()] == [f"{config.name}.csv"]
+    found = read(tmp_path / "docs", config.name)
+    assert list(found.columns) == ["entry", *RUNS]
+    pd.testing.assert_frame_equal(found[RUNS], read_published(config, tmp_path))
+
+
+def read_published(config: Config, folder: Path) -> pd.DataFrame:
+    publish(config, folder / "main")
+    return read(folder / "main", "runs")

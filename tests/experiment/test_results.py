@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 from nslimb.errors import DataError
 from nslimb.experiment import places
-from nslimb.experiment.results import claims, difficulty, score
+from nslimb.experiment.results import claims, difficulty, mitigation, score
 from nslimb.experiment.results.data import FOLDER, Place, Results, load, printed
 from nslimb.experiment.results.frontier import frontier
 from nslimb.experiment.results.layout import table, tables
@@ -217,6 +217,54 @@ def test_the_frontier_takes_the_best_that_saw_no_gold_label(results: Results) ->
         assert frame.loc[tuple(place), "recipe"] == pytest.approx(means[("exact", *place, "recipe", "none")])
     assert np.isnan(frame.loc[("hwf", "3", "15"), "ours"])
     assert frame.loc[("hwf", "3", "15"), "paper_by"] != "ILP(GOLD)"
+
+
+def test_an_entry_of_fewer_seeds_is_not_the_best(results: Results) -> None:
+    place = Place("max", "3", "50")
+    best = frontier(results).set_index(["benchmark", "M", "rho"]).loc[tuple(place)]
+    lucky = results.at(results.runs, place, "exact").query(
+        "method == 'recipe' and adjustment == 'carot' and seed == '3'"
+    )
+    with_it = replace(results, runs=pd.concat([results.runs, lucky.assign(method="lucky", accuracy=99.9)]))
+    again = frontier(with_it).set_index(["benchmark", "M", "rho"]).loc[tuple(place)]
+    assert (again["ours"], again["ours_by"]) == (best["ours"], best["ours_by"])
+
+
+def test_the_ceiling_is_what_weak_labels_allow_of_what_a_network_learns(results: Results) -> None:
+    place = Place("max", "4", "15")
+    learned = [40 + 6 * label for label in range(10)]  # as published.py has it
+    assert mitigation.reachable(results, place) == pytest.approx(np.mean(learned))
+    classes = results.classes.assign(lost=(results.classes["class"].astype(int) < 3).astype(int))
+    assert mitigation.reachable(replace(results, classes=classes), place) == pytest.approx(sum(learned[3:]) / 10)
+    assert np.isnan(mitigation.reachable(results, Place("max", "2", "0")))
+
+
+def test_what_mitigation_is_worth_is_told_with_intervals(results: Results) -> None:
+    told = mitigation.section(results)
+    means = plain_means_of(results)
+    places = [place for place in results.cells("max") if place.M != "2"]
+    augmented, plain = (
+        statistics.mean(means["exact", *p, "recipe", "none"] - means["exact", *p, other, "none"] for p in places)
+        for other in ("sl-affine", "sl")
+    )
+    assert f"**MAX, 12 cells: the recipe is {augmented:+.1f} points over SL with the same augmentation (95 %" in told
+    assert f"and {plain:+.1f} points over plain SL" in told
+    rows = {row[0]: row for row in rows_of(told.split("Cell by cell")[0])}
+    cells = claims.by_cell(claims.gains(results, "exact", ("ilp-alg1", "none"), ("sl-affine", "none")))
+    mean, low, high = claims.interval(cells[cells.index.get_level_values("benchmark") == "sum"])
+    assert rows["ILP(ALG1)"][4:6] == [f"{mean:+.1f}", f"{low:+.1f} to {high:+.1f}"]
+    assert "sl-affine" not in rows
+
+
+def test_grids_of_their_own_are_compared_with_sl(results: Results) -> None:
+    told = mitigation.section(results)
+    assert "### Other seeds" not in told
+    ablation = {row[0]: row for row in rows_of(told.split("### What each part is worth")[1].split("###")[0])}
+    assert ablation[""] == ["", "seeds", "SL", "bias", "recipe", "bias - SL", "recipe - SL"]
+    assert ablation["MAX-4, rho=50"] == ["MAX-4, rho=50", "3", "82.0", "84.0", "88.0", "+2.0", "+6.0"]
+    assert ablation["mean over rows"][-1].startswith("+4.5 (")
+    noise = {row[0]: row for row in rows_of(told.split("### Wrong weak labels")[1])}
+    assert noise["MAX-3, rho=50, 5 % wrong"] == ["MAX-3, rho=50, 5 % wrong", "3", "72.0", "75.0", "+3.0"]
 
 
 def test_class_difficulty_is_a_rank_correlation(results: Results) -> None:

@@ -150,6 +150,13 @@ def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(tmp_path: Path) -> N
     assert without_times(tmp_path / "whole") == without_times(tmp_path / "cut")
 
 
+def test_a_method_sets_the_pace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path / "whole", epochs=2)
+    monkeypatch.setattr(METHODS.get("sl"), "pace", lambda _, done: 1.0 if done < 0.5 else 0.0)
+    run(tmp_path / "stopped", epochs=4)
+    assert_same_weights(tmp_path / "whole", tmp_path / "stopped")
+
+
 def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
     run(tmp_path / "a")
     torch.randn(100)  # whatever else uses torch's own generator

@@ -128,7 +128,10 @@ rule front:
 
 
 rule publish:
-    """Small CSV files of all finished runs into docs/results, which the page of results is drawn from."""
+    """Small CSV files of all finished runs into docs/results, which the page of results is drawn from.
+
+    Grids that the page is not about (the ablation, a grid of one's own) get one file, of their own name.
+    """
     log:
         f"{LOGS}/publish.log",
     conda:

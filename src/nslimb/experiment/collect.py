@@ -17,11 +17,12 @@ from nslimb.experiment.runs.run import RunFile
 from nslimb.experiment.tables import write_csv
 
 Frame = pd.DataFrame
+MAIN = {"paper": "cpu_paper", "exact": "cpu_exact"}  # by protocol, the grids that the page of results is about
 KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
 _MEASURES = ["accuracy", "macro_recall", "worst_class", "weak_accuracy", "ceiling", "seconds"]
 COLUMNS = {
     "runs": [*KEYS, "adjustment", *_MEASURES],
-    "classes": [*KEYS, "class", "accuracy", "lost"],
+    "classes": [*KEYS, "class", "accuracy", "lost", "share"],
     "marginals": [*KEYS[:-1], "position", "class", "true", "estimated"],
     "epochs": [*KEYS, "epoch", "loss", "validation_weak_accuracy", "accuracy", "class_accuracy"],
 }
@@ -72,12 +73,15 @@ def _per_cent(share: float | None) -> float | None:
 def _classes(config: Config, run: GridRun) -> list[dict[str, Any]]:
     found = run.done.adjustments["none"]["class_accuracy"]
     lost = run.done.ceiling.lost if run.done.ceiling is not None else []
+    matrix = np.array(run.done.adjustments["none"]["confusion_matrix"])
+    shares = matrix.sum(axis=1) / matrix.sum()
     return [
         {
             **_keys(config, run),
             "class": label,
             "accuracy": _per_cent(accuracy),
             "lost": int(label in lost),
+            "share": shares[label],
         }
         for label, accuracy in enumerate(found)
     ]
@@ -112,6 +116,14 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
         for row in run.epochs or ()
         if row.test_accuracy is not None
     ]
+
+
+def publish_apart(config: Config, folder: Path) -> dict[str, int]:
+    """Write the runs of a grid into a file of its own name, with the ``entry`` of the configuration they are of."""
+    done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
+    rows = [{"entry": run.cell.benchmark, **row} for run in done for row in _adjustments(config, run)]
+    write_csv(folder / f"{config.name}.csv", pd.DataFrame(rows, columns=["entry", *COLUMNS["runs"]]))
+    return {config.name: len(rows)}
 
 
 def publish(config: Config, folder: Path) -> dict[str, int]:

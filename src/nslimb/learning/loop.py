@@ -144,6 +144,8 @@ def train(
                 log.say(f"stopped: the weak likelihood has not risen for {settings.patience} epochs")
                 break
             began, in_lp = time.perf_counter(), method.lp_seconds
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * method.pace(epoch / total)
             with _memory_told(epoch):
                 loss, right = _run_epoch(
                     network, features, optimizer, method, sigma, pixels, tuples, weak, settings, epoch

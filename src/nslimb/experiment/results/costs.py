@@ -6,11 +6,10 @@ from collections import Counter
 
 from nslimb.experiment import places
 from nslimb.experiment.cells import runs
+from nslimb.experiment.collect import MAIN
 from nslimb.experiment.config import read_file
 from nslimb.experiment.results.data import PROTOCOLS, TITLES, Results, printed
 from nslimb.experiment.results.layout import markdown
-
-GRIDS = {"paper": "cpu_paper", "exact": "cpu_exact"}
 
 
 def costs(results: Results) -> str:
@@ -34,7 +33,7 @@ def costs(results: Results) -> str:
 def planned() -> list[tuple[str, str, str, str, str, str]]:
     """The runs of both CPU grids by protocol, benchmark, M, rho, seed and method."""
     found = []
-    for protocol, name in GRIDS.items():
+    for protocol, name in MAIN.items():
         config = read_file(places.ROOT / "config" / f"{name}.yaml")
         for cell, method in runs(config):
             sigma = config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma

@@ -26,6 +26,7 @@ _COLUMNS = {
     **COLUMNS,
     "predictions": ["benchmark", "M", "rho", "class", "ratio", "bound", "evidence"],
     "figure_2": ["partial_risk", "class", "local", "certified", "ratio", "case"],
+    **{name: ["entry", *COLUMNS["runs"]] for name in ("ablation", "noise", "confirmation")},
 }
 
 
@@ -81,6 +82,9 @@ class Results:
     epochs: Frame
     predictions: Frame
     figure_2: Frame
+    ablation: Frame  # grids of their own: what each part of the recipe is worth
+    noise: Frame  # ... wrong weak labels
+    confirmation: Frame  # ... seeds that no choice has seen
     paper: Frame  # the entries that the paper prints, benchmark and method as ours
 
     @cached_property

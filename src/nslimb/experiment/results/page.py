@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nslimb.errors import NslimbError
 from nslimb.experiment import places
-from nslimb.experiment.results import claims, costs, difficulty, frontier, score
+from nslimb.experiment.results import claims, costs, difficulty, frontier, mitigation, score
 from nslimb.experiment.results.data import FOLDER, Results, load
 from nslimb.experiment.results.figures import FIGURES
 from nslimb.experiment.results.layout import tables
@@ -42,6 +42,8 @@ def page(results: Results, reasons: dict[str, dict[str, str]]) -> str:
         _ABOUT + "\n",
         "## The frontier\n",
         frontier.section(results),
+        "## What mitigation is worth\n",
+        mitigation.section(results),
         "## The reproduction score\n",
         score.section(results, reasons),
         "## The claims\n",

@@ -64,6 +64,10 @@ class Method:
     def begin_network(self, network: nn.Module) -> None:
         """Called with each fresh network before its first epoch."""
 
+    def pace(self, done: float) -> float:  # noqa: ARG002
+        """The share of the learning rate to go on with when this share of the epochs is ``done``; usually all of it."""
+        return 1.0
+
     def loss(self, batch: Batch) -> Tensor:
         """One loss a sample, [B]."""
         raise NotImplementedError

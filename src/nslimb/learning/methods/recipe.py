@@ -8,6 +8,7 @@ from typing import Literal
 from torch import Tensor
 
 from nslimb.data.samples import Samples
+from nslimb.errors import InvalidInput
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
 from nslimb.marginals.training import training_ratios
 
@@ -17,19 +18,29 @@ _SUSPECTED = 0.02
 
 @dataclass(frozen=True)
 class RecipeSettings(PriorSettings):
-    """Weights by weak label after ``gamma_after`` epochs, the prior as the first bias, and the noise as it shows."""
+    """Weights by weak label after ``gamma_after`` epochs, the prior as the first bias, and the noise as it shows.
+
+    From the share ``decay_after`` of the epochs on the learning rate falls in a line towards 0; 1 keeps it.
+    """
 
     gamma: float = 0.5
     gamma_after: int = 8
     psi: float = 0.0
     noise: float | Literal["auto"] = "auto"
+    decay_after: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.decay_after <= 1:
+            raise InvalidInput("decay_after", "a share of the epochs, from 0 to 1", self.decay_after)
 
 
 class Recipe(SlPrior):
     """SL from a last bias at the log-ratios; later, rare weak labels weigh more, and wrong ones less.
 
     Weights make rare weak labels heard, and wrong labels are rare ones. So the first epochs go without: the network
-    learns the frequent classes, which is enough to see how many weak labels contradict what it is sure of.
+    learns the frequent classes, which is enough to see how many weak labels contradict what it is sure of. A few heavy
+    samples move a network to and fro, so that the second half of the epochs takes ever smaller steps.
     """
 
     printed = "recipe"
@@ -40,6 +51,10 @@ class Recipe(SlPrior):
         if self.finds_noise(samples):
             self.fixed = training_ratios(samples.train_weak, self.sigma, _SUSPECTED)
         super().begin(samples)
+
+    def pace(self, done: float) -> float:
+        begun = self.settings.decay_after
+        return 1.0 if done <= begun else (1 - done) / (1 - begun)
 
     @property
     def weights_in_use(self) -> Tensor | None:

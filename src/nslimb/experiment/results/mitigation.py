@@ -1,0 +1,188 @@
+"""What mitigation is worth with exact inference: against SL, against what weak labels allow, with wrong labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from nslimb.experiment import places
+from nslimb.experiment.config import read_file
+from nslimb.experiment.results.claims import by_cell, gains, interval
+from nslimb.experiment.results.data import TITLES, Place, Results, method_order, printed
+from nslimb.experiment.results.layout import markdown
+
+AUGMENTED = "sl-affine"  # SL with the augmentation that all mitigations train with
+RECIPE = "recipe"
+_NEAR = 1.0  # points to the ceiling
+_LEARNED = 97.0  # per cent, for SUM
+_SIDE_KEYS = ["entry", "benchmark", "M", "rho", "seed"]
+
+
+def reachable(results: Results, place: Place) -> float:
+    """The accuracy (%) that the weak labels of a cell allow, mean over seeds; NaN where it is not known.
+
+    The test share of each class that is not lost, times the recall of the supervised network of the same seed.
+    """
+    found = results.at(results.classes, place, "exact")
+    found = found[found["method"] == "supervised"]
+    recall = found["accuracy"].fillna(100)  # of a class without test images
+    kept = (found["lost"] == 0) * found["share"] * recall
+    by_seed = kept.groupby(found["seed"]).sum()
+    return float(by_seed.mean()) if len(by_seed) else np.nan
+
+
+def section(results: Results) -> str:
+    """All of it in words and tables, as far as it has been run."""
+    if not len(_methods(results)):
+        return "Nothing has been run yet.\n"
+    parts = [
+        _recipe(results),
+        "Points over SL with the same augmentation, paired by cell and seed: the mean over cells, its 95 % interval "
+        "(Student's t over cells), and the worst cell.",
+        _against_sl(results),
+        "Cell by cell, mean over seeds. The ceiling is the share of the classes that the weak labels tell apart, each "
+        "times the recall of the supervised network.",
+        _by_cell(results),
+        _learned(results),
+        _adjustments(results),
+        *_grid(results.confirmation, "Other seeds", "On seeds 4, 5 and 6, which no choice has seen:"),
+        *_grid(results.ablation, "What each part is worth", "On the seeds that the recipe was chosen on:"),
+        *_grid(
+            results.noise, "Wrong weak labels", "With some weak labels replaced by others, drawn uniformly:", _wrong()
+        ),
+    ]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
+
+
+def _methods(results: Results) -> list[str]:
+    runs = results.runs[(results.runs["protocol"] == "exact") & results.runs["benchmark"].isin(["max", "sum"])]
+    return sorted(runs["method"].unique(), key=method_order)
+
+
+def _gain(results: Results, method: str, other: str, benchmark: str) -> pd.Series:
+    found = gains(results, "exact", (method, "none"), (other, "none"))
+    return by_cell(found[found["benchmark"] == benchmark])
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}" if np.isfinite(value) else "-"
+
+
+def _recipe(results: Results) -> str:
+    """The recipe in sentences, each beside its goal."""
+    told = []
+    for benchmark in ("max", "sum"):
+        sentences = []
+        for other, name, goal in ((AUGMENTED, "SL with the same augmentation", 2.5), ("sl", "plain SL", 4.5)):
+            cells = _gain(results, RECIPE, other, benchmark)
+            if not len(cells):
+                continue
+            mean, low, high = interval(cells)
+            spread = f"95 % interval {_signed(low)} to {_signed(high)}" if len(cells) > 1 else "one cell"
+            worst = Place(*cells.idxmin()).title
+            aim = f", goal {goal:+}" if benchmark == "max" else ""
+            sentences.append(f"{mean:+.1f} points over {name} ({spread}{aim}; at worst {cells.min():+.1f}, {worst})")
+        if sentences:
+            number = len(_gain(results, RECIPE, AUGMENTED, benchmark))
+            told.append(f"**{TITLES[benchmark]}, {number} cells: the recipe is {' and '.join(sentences)}.**")
+    left = pd.Series(
+        [reachable(results, place) - mean for place in results.cells("max", "sum") if (mean := _mean(results, place))]
+    ).dropna()
+    if len(left):
+        near = int((left <= _NEAR).sum())
+        told.append(f"It is within {_NEAR:g} point of the ceiling, or above it, in {near} of {len(left)} cells.")
+    return "\n\n".join(told)
+
+
+def _mean(results: Results, place: Place, method: str = RECIPE) -> float | None:
+    return results.mean(place, "exact", method)
+
+
+def _against_sl(results: Results) -> str:
+    lines = [["", *(f"{TITLES[name]}: {what}" for name in ("max", "sum") for what in ("points", "interval", "worst"))]]
+    for method in _methods(results):
+        if method == AUGMENTED:
+            continue
+        row = [printed(method)]
+        for benchmark in ("max", "sum"):
+            cells = _gain(results, method, AUGMENTED, benchmark)
+            if not len(cells):
+                row += ["-"] * 3
+                continue
+            mean, low, high = interval(cells)
+            row += [_signed(mean), f"{_signed(low)} to {_signed(high)}", _signed(float(cells.min()))]
+        lines.append(row)
+    return markdown(lines)
+
+
+def _by_cell(results: Results) -> str:
+    methods = _methods(results)
+    lines = [["", *map(printed, methods), "ceiling"]]
+    for place in results.cells("max", "sum"):
+        means = [_mean(results, place, method) for method in methods]
+        if any(mean is not None for mean in means):
+            numbers = ["-" if mean is None else f"{mean:.1f}" for mean in means]
+            limit = reachable(results, place)
+            lines.append([place.title, *numbers, "-" if np.isnan(limit) else f"{limit:.1f}"])
+    return markdown(lines)
+
+
+def _learned(results: Results) -> str:
+    """How many epochs the sums take."""
+    epochs = results.epochs[(results.epochs["protocol"] == "exact") & (results.epochs["benchmark"] == "sum")]
+    if not len(epochs):
+        return ""
+    keys = ["M", "rho", "seed", "method"]
+    first = epochs[epochs["accuracy"] >= _LEARNED].groupby(keys)["epoch"].min()
+    number = epochs.groupby(keys).size().groupby("method").size()
+    lines = [["", "runs", "that reach it", "median epoch"]]
+    for method in sorted(number.index, key=method_order):
+        own = first[first.index.get_level_values("method") == method]
+        lines.append([printed(method), str(number[method]), str(len(own)), f"{own.median():g}" if len(own) else "-"])
+    return f"Epochs until a sum has {_LEARNED:g} % of the test digits right:\n\n{markdown(lines)}"
+
+
+def _adjustments(results: Results) -> str:
+    """What LA and CAROT change on average over methods and cells."""
+    told = []
+    for adjustment, name in (("la", "LA"), ("carot", "CAROT")):
+        changes = [
+            by_cell(gains(results, "exact", (method, adjustment), (method, "none"))) for method in _methods(results)
+        ]
+        values = pd.concat([cells for cells in changes if len(cells)]) if any(map(len, changes)) else pd.Series()
+        if len(values):
+            told.append(f"{name} changes the accuracy by {values.mean():+.2f} points (at worst {values.min():+.1f})")
+    return f"{' and '.join(told)}, on average over all methods and MAX and SUM cells." if told else ""
+
+
+def _grid(frame: pd.DataFrame, title: str, head: str, wrong: Mapping[str, float] | None = None) -> Sequence[str]:
+    """A table of a grid of its own: a row an entry and cell, a column a method, differences to SL beside them."""
+    runs = frame[frame["adjustment"] == "none"]
+    if not len(runs):
+        return ()
+    methods = sorted(runs["method"].unique(), key=method_order)
+    lines = [["", "seeds", *map(printed, methods), *(f"{printed(name)} - SL" for name in methods if name != "sl")]]
+    wide = runs.pivot_table(index=_SIDE_KEYS, columns="method", values="accuracy", sort=False)
+    apart = wide.sub(wide["sl"], axis=0)
+    rows = wide.groupby(level=_SIDE_KEYS[:-1], sort=False)
+    for (entry, benchmark, arity, rho), part in rows:
+        name = Place(str(benchmark), str(arity), str(rho)).title
+        name += f", {100 * wrong[entry]:g} % wrong" if wrong is not None else ""
+        means = [part[method].mean() for method in methods]
+        differences = [apart.loc[part.index, method].mean() for method in methods if method != "sl"]
+        seeds = str(part["sl"].count())
+        numbers = ["-" if np.isnan(mean) else f"{mean:.1f}" for mean in means]
+        lines.append([name, seeds, *numbers, *map(_signed, differences)])
+    by_row = apart.drop(columns="sl").groupby(level=_SIDE_KEYS[:-1]).mean()
+    totals = [interval(by_row[method].dropna()) for method in methods if method != "sl"]
+    ends = [f"{mean:+.1f} ({_signed(low)} to {_signed(high)})" for mean, low, high in totals]
+    lines.append(["mean over rows", *[""] * (1 + len(methods)), *ends])
+    return f"### {title}", head, markdown(lines)
+
+
+def _wrong() -> dict[str, float]:
+    """The share of wrong labels by entry of the grid that has them."""
+    config = read_file(places.ROOT / "config" / "noise.yaml")
+    return {name: block.noise for name, block in config.benchmarks.items()}
