@@ -40,7 +40,7 @@ def test_the_grid_is_that_of_the_field() -> None:
     recipe = samples_recipe(config, Cell("addition", "30", "0", "1"))
     assert (recipe["samples"], recipe["validation"], recipe["validation_from"]) == ("once", 0, "none")
     assert config.benchmarks["addition"].problem("addition").build(30).arity == 30
-    assert 5 < train_demand(config, "addition", "30", "sl").runtime < 24 * 60
+    assert 5 < train_demand(config, "addition", "30", "sl-decay").runtime < 24 * 60
 
 
 @pytest.mark.parametrize(
@@ -70,21 +70,21 @@ def finish(config: Config, cell: Cell, method: str, digits: float, right: float)
 def test_the_table_has_intervals_and_what_others_have_published(tmp_path: Path) -> None:
     config = read_config({**VALUES, "results": tmp_path})
     for seed, right in (("1", 0.80), ("2", 0.84), ("3", 0.85)):
-        finish(config, Cell("addition", "30", "0", seed), "sl", 0.99, right)
-    finish(config, Cell("addition", "8", "0", "1"), "sl-affine", 0.995, 0.96)
+        finish(config, Cell("addition", "30", "0", seed), "sl-decay", 0.99, right)
+    finish(config, Cell("addition", "8", "0", "1"), "sl-decay-affine", 0.995, 0.96)
     publish.write_table(config, "addition")
     frame = pd.read_csv(tmp_path / "tables" / "addition.csv").set_index(["N", "training"])
-    row = frame.loc[(15, "SL")]
+    row = frame.loc[(15, "SL, decay")]
     half = stats.sem([80, 84, 85]) * stats.t.ppf(0.975, 2)
     np.testing.assert_allclose(
         row[["sum_accuracy", "sum_lower", "sum_upper"]].tolist(), [83, 83 - half, 83 + half], rtol=1e-5
     )
     assert row["digits_of_99"] == pytest.approx(100 * 0.99**30)
     assert (row["seeds"], row["missing"]) == (3, 0)
-    assert frame.loc[(4, "sl-affine"), ["seeds", "missing"]].tolist() == [1, 2]
+    assert frame.loc[(4, "sl-decay-affine"), ["seeds", "missing"]].tolist() == [1, 2]
     text = (tmp_path / "tables" / "addition.md").read_text()
-    assert "| SL | missing | missing | missing | 83.0 [" in text
-    assert "| sl-affine | missing | missing | 96.0 (99.50) | missing |" in text
+    assert "| SL, decay | missing | missing | missing | 83.0 [" in text
+    assert "| sl-decay-affine | missing | missing | 96.0 (99.50) | missing |" in text
     assert "| digits of 99 % each | 98.0 | 96.1 | 92.3 | 74.0 |" in text
     assert "| PLIA (published) |  |  | 91.84 | 79.00 |" in text
     assert "| Scallop (published) |  |  | 90.88 | time-out |" in text

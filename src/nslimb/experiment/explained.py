@@ -9,6 +9,7 @@ from nslimb.learning.methods import method_class
 METHODS = {
     "sl": "semantic loss: the negative logarithm of the probability that the network gives to the observed weak label. "
     "In the protocol paper over the most probable label vector alone, in exact over all of them",
+    "sl-decay": "semantic loss, with steps that shrink in the second half of the epochs",
     "sl-balanced": "semantic loss in which samples with rare weak labels weigh more",
     "sl-prior": "semantic loss from a last bias at the logarithm of the estimated label ratios, with a mean prediction "
     "that has to explain the observed weak labels",

@@ -259,7 +259,7 @@ def _shares(flow: Tensor, saved: list[Tensor]) -> Tensor:
     total, weight = saved.pop(), saved.pop()
     # The total is at least 1, the peak's own weight, unless no path arrives at all.
     per_weight = flow / total.clamp_min(1.0)
-    return (weight * per_weight.unsqueeze(1)).flatten(0, 1)
+    return (weight * per_weight.unsqueeze(1)).view(-1, flow.shape[-1])
 
 
 class _KBest(torch.autograd.Function):
