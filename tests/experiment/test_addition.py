@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from fabricated import write_run
+from fabricated import write_whole
 from scipy import stats
 from test_config import ROOT
 
-from nslimb.errors import InvalidInput
+from nslimb.errors import DataError, InvalidInput
 from nslimb.experiment import names, publish, sums
 from nslimb.experiment.cells import Cell, runs
+from nslimb.experiment.collect import publish_apart
 from nslimb.experiment.config import Config, read_config, read_yaml
 from nslimb.experiment.demands import train_demand
 from nslimb.experiment.recipes import samples_recipe
+from nslimb.experiment.results import addition
 from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.metrics import Metrics
 
@@ -61,7 +63,7 @@ def test_what_does_not_fit_is_refused(values: dict[str, Any], message: str) -> N
 
 def finish(config: Config, cell: Cell, method: str, digits: float, right: float) -> None:
     """A run with this share of digits and sums right."""
-    folder = write_run(config, cell, method, digits)
+    folder = write_whole(config, cell, method, digits)
     metrics = read_schema(folder / names.METRICS, Metrics)
     metrics.adjustments["none"]["test_weak_accuracy"] = right
     write_schema(folder / names.METRICS, metrics.model_copy(update={"ceiling": None}))
@@ -97,3 +99,56 @@ def test_what_is_published_is_complete() -> None:
     frame = sums.read_published(ROOT / "reference" / "addition.csv")
     assert sorted(frame.groupby("system")["N"].agg(tuple).unique()) == [(4, 15)]
     assert frame["sum_accuracy"].isna().sum() == 1
+
+
+def published(accuracies: dict[tuple[int, str], list[float]]) -> pd.DataFrame:
+    """Runs as they are published, by N and method."""
+    return pd.DataFrame(
+        [
+            {
+                "M": 2 * size,
+                "seed": seed,
+                "method": method,
+                "accuracy": 99.5,
+                "test_weak_accuracy": value,
+                "seconds": 60.0 * (seed + size),
+            }
+            for (size, method), values in accuracies.items()
+            for seed, value in enumerate(values, start=1)
+        ]
+    )
+
+
+def test_the_page_has_means_with_intervals_and_tells_goals() -> None:
+    runs = published({(4, "sl-decay"): [92.0, 93.0, 93.5], (15, "sl-decay"): [78.0, 78.5, 80.0]})
+    text = addition.page(runs, sums.read_published(ROOT / "reference" / "addition.csv"))
+    half = stats.sem([78, 78.5, 80]) * stats.t.ppf(0.975, 2)
+    mean = 236.5 / 3
+    assert f"{mean:.1f} [{mean - half:.1f}, {mean + half:.1f}] (99.50) |" in text
+    assert "| NeSyDM (published) | 92.49 | 77.29 |" in text
+    assert "- N = 4, nslimb: goal 93 %, 92.8 %, missed (seeds: 3)." in text
+    assert "- N = 15, nslimb: goal 78 %, 78.8 %, reached (seeds: 3)." in text
+    assert "- N = 15, nslimb, small affine maps of the images: goal 85 %, not run yet." in text
+    assert "N = 4: 5.0 to 7.0; N = 15: 16.0 to 18.0" in text
+
+
+def test_a_page_without_runs_and_a_file_of_another_kind(tmp_path: Path) -> None:
+    addition.write_page(tmp_path, tmp_path / "addition.md")
+    assert (tmp_path / "addition.md").read_text().endswith("Nothing has been run yet.\n")
+    (tmp_path / "addition.csv").write_text("M,method,accuracy\n2,sl,99\n")
+    with pytest.raises(DataError, match=r"addition\.csv: has no column seed, test_weak_accuracy, seconds; publish"):
+        addition.write_page(tmp_path, tmp_path / "addition.md")
+
+
+def test_published_runs_have_the_share_of_sums(tmp_path: Path) -> None:
+    config = read_config({**VALUES, "results": tmp_path / "results"})
+    finish(config, Cell("addition", "8", "0", "2"), "sl-decay-affine", 0.995, 0.96)
+    assert publish_apart(config, tmp_path) == {"addition": 1}
+    row = addition.read(tmp_path / "addition.csv").iloc[0]
+    assert (row["M"], row["seed"], row["method"]) == (8, 2, "sl-decay-affine")
+    assert (row["accuracy"], row["test_weak_accuracy"]) == pytest.approx((99.5, 96.0))
+
+
+def test_the_committed_page_is_that_of_the_committed_file(tmp_path: Path) -> None:
+    addition.write_page(ROOT / "docs" / "results", tmp_path / "addition.md")
+    assert (tmp_path / "addition.md").read_text() == (ROOT / "docs" / "addition.md").read_text()

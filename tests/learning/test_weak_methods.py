@@ -168,13 +168,14 @@ def test_the_recipe_weighs_late() -> None:
     torch.testing.assert_close(recipe.loss(drawn), balanced.loss(drawn))
 
 
-def test_the_recipe_takes_ever_smaller_steps_in_the_second_half() -> None:
-    recipe, plain = make_method("recipe", SIGMA), make_method("sl", SIGMA)
-    assert [recipe.pace(done) for done in (0.0, 0.5, 0.75, 0.9)] == pytest.approx([1.0, 1.0, 0.5, 0.2])
-    constant = make_method("recipe", SIGMA, decay_after=1.0)
+@pytest.mark.parametrize("name", ["recipe", "sl-decay"])
+def test_some_methods_take_ever_smaller_steps_in_the_second_half(name: str) -> None:
+    method, plain = make_method(name, SIGMA), make_method("sl", SIGMA)
+    assert [method.pace(done) for done in (0.0, 0.5, 0.75, 0.9)] == pytest.approx([1.0, 1.0, 0.5, 0.2])
+    constant = make_method(name, SIGMA, decay_after=1.0)
     assert {method.pace(done) for method in (plain, constant) for done in (0.0, 0.5, 0.99, 1.0)} == {1.0}
     with pytest.raises(InvalidInput, match="decay_after"):
-        make_method("recipe", SIGMA, decay_after=1.5)
+        make_method(name, SIGMA, decay_after=1.5)
 
 
 def test_a_handful_of_wrong_labels_makes_no_class_for_the_recipe() -> None:
