@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from nslimb.data.pixels import AFFINE, default_augment, flip_and_crop, normalise, prepare, random_affine, warp
+from nslimb.data.pixels import default_augment, flip_and_crop, normalise, prepare, random_affine, warp
 from nslimb.errors import InvalidInput
 
 
@@ -38,7 +38,7 @@ def test_impossible_scalings_and_augmentations_are_refused() -> None:
         normalise(grey, "imagenet")
     with pytest.raises(InvalidInput, match="normalisation: expected half, for grey images, got 'cifar10'"):
         normalise(grey, "cifar10")
-    with pytest.raises(InvalidInput, match=r"augment: expected .* affine, affine-small, flip-crop, got 'mixup'"):
+    with pytest.raises(InvalidInput, match="augment: expected one of none, affine, flip-crop, got 'mixup'"):
         prepare(grey, "mixup", seeded())
 
 
@@ -109,13 +109,8 @@ def test_the_background_comes_in_from_outside(paper: int) -> None:
     assert moved.max() <= 1 + 1e-5
 
 
-@pytest.mark.parametrize(
-    ("kind", "degrees", "pixels", "larger", "slant"), [("affine", 15, 2, 0.1, 0.2), ("affine-small", 10, 1, 0.1, 0.1)]
-)
-def test_random_maps_fill_their_ranges_and_no_more(
-    kind: str, degrees: float, pixels: float, larger: float, slant: float
-) -> None:
-    matrices, shifts = random_affine(20_000, seeded(3), AFFINE[kind])
+def test_random_maps_fill_their_ranges_and_no_more() -> None:
+    matrices, shifts = random_affine(20_000, seeded(3))
     determinant = torch.linalg.det(matrices)
     scale = determinant.sqrt()  # turning and shearing keep areas
     angle = torch.atan2(matrices[:, 1, 0], matrices[:, 0, 0]).rad2deg()  # shearing along x keeps the x axis
@@ -123,11 +118,11 @@ def test_random_maps_fill_their_ranges_and_no_more(
     torch.testing.assert_close(unturned[:, [0, 1], [0, 1]], torch.ones(20_000, 2), atol=1e-4, rtol=0)
     torch.testing.assert_close(unturned[:, 1, 0], torch.zeros(20_000), atol=1e-4, rtol=0)
     for values, centre, reach in (
-        (angle, 0.0, degrees),
-        (scale, 1.0, larger),
-        (unturned[:, 0, 1], 0.0, slant),
-        (shifts[:, 0], 0.0, pixels),
-        (shifts[:, 1], 0.0, pixels),
+        (angle, 0.0, 15.0),
+        (scale, 1.0, 0.1),
+        (unturned[:, 0, 1], 0.0, 0.2),
+        (shifts[:, 0], 0.0, 2.0),
+        (shifts[:, 1], 0.0, 2.0),
     ):
         away = (values - centre) / reach
         assert away.abs().max() <= 1 + 1e-3
@@ -142,15 +137,14 @@ def rotations(angle: torch.Tensor) -> torch.Tensor:
     return torch.stack([angle.cos(), -angle.sin(), angle.sin(), angle.cos()], dim=1).view(-1, 2, 2)
 
 
-@pytest.mark.parametrize(("kind", "pixels"), [("affine", 2), ("affine-small", 1)])
-def test_augmented_digits_keep_their_place_and_size(kind: str, pixels: float) -> None:
+def test_augmented_digits_keep_their_place_and_size() -> None:
     images = torch.zeros(400, 28, 28, dtype=torch.uint8)
     images[:, 9:19, 9:19] = 255
-    ink = (prepare(images, kind, seeded(1), "half")[:, 0] + 1) / 2
+    ink = (prepare(images, "affine", seeded(1), "half")[:, 0] + 1) / 2
     mass = ink.sum(dim=(1, 2))
     along = torch.arange(28) - 13.5
     middle = torch.stack([(ink.sum(1) * along).sum(1), (ink.sum(2) * along).sum(1)]) / mass
-    assert pixels - 0.15 < middle.abs().max() < pixels + 0.05
+    assert middle.abs().max() < 2 + 0.05
     assert mass.max() < 100 * 1.1**2 * 1.02
     assert mass.min() > 100 * 0.9**2 * 0.98
     assert math.isclose(mass.mean(), 100, rel_tol=0.03)

@@ -128,7 +128,7 @@ def test_the_page_has_means_with_intervals_and_tells_goals() -> None:
     assert "| NeSyDM (published) | 92.49 | 77.29 |" in text
     assert "- N = 4, nslimb: goal 93 %, 92.8 %, missed (seeds: 3)." in text
     assert "- N = 15, nslimb: goal 78 %, 78.8 %, reached (seeds: 3)." in text
-    assert "- N = 15, nslimb, small affine maps of the images: goal 85 %, not run yet." in text
+    assert "- N = 15, nslimb, affine maps of the images: goal 85 %, not run yet." in text
     assert "N = 4: 5.0 to 7.0; N = 15: 16.0 to 18.0" in text
 
 

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from nslimb.errors import InvalidInput
 
-
-class Affine(NamedTuple):
-    """How far an affine map may move an image at most."""
-
-    rotation: float  # degrees
-    shift: float  # pixels along each axis
-    scale: float
-    shear: float  # along x
-
-
-AFFINE = {"affine": Affine(15, 2, 0.1, 0.2), "affine-small": Affine(10, 1, 0.1, 0.1)}
-AUGMENTATIONS = ("none", *AFFINE, "flip-crop")
+AUGMENTATIONS = ("none", "affine", "flip-crop")
 NORMALISATIONS = ("auto", "half", "cifar10", "none")
 
 _CIFAR_MEAN = (0.4914, 0.4822, 0.4465)
 _CIFAR_STD = (0.2470, 0.2435, 0.2616)
+
+_ROTATION = math.radians(15)
+_SHIFT = 2.0  # pixels
+_SCALE = 0.1
+_SHEAR = 0.2
 
 
 def default_augment(source_name: str) -> str:
@@ -50,7 +43,7 @@ def prepare(images: Tensor, kind: str, generator: torch.Generator, normalisation
     if kind == "flip-crop":
         images = flip_and_crop(images, generator)
     scaled = normalise(images, normalisation)
-    return warp(scaled, *random_affine(len(images), generator, AFFINE[kind])) if kind in AFFINE else scaled
+    return warp(scaled, *random_affine(len(images), generator)) if kind == "affine" else scaled
 
 
 def normalise(images: Tensor, kind: str = "auto") -> Tensor:
@@ -104,18 +97,18 @@ def flip_and_crop(images: Tensor, generator: torch.Generator, padding: int = 4) 
     return padded[torch.arange(number, device=device).view(-1, 1, 1), rows, columns]
 
 
-def random_affine(number: int, generator: torch.Generator, most: Affine) -> tuple[Tensor, Tensor]:
+def random_affine(number: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Maps of the plane for ``warp``: matrices [n, 2, 2] and shifts [n, 2], each drawn uniformly and by itself.
 
-    Turned to either side, enlarged or made smaller, sheared along x and shifted along each axis, as far as ``most``.
+    Turned by up to 15 degrees, enlarged or made smaller by up to 10 %, sheared along x by up to 20 % and shifted by up
+    to 2 pixels along each axis.
     """
     angle, scale, shear, *shift = torch.rand(5, number, generator=generator).mul_(2).sub_(1).unbind()
-    turn = angle * math.radians(most.rotation)
-    cos, sin = turn.cos(), turn.sin()
+    cos, sin = (angle * _ROTATION).cos(), (angle * _ROTATION).sin()
     turned = torch.stack([cos, -sin, sin, cos], dim=1).view(-1, 2, 2)
     sheared = torch.eye(2).repeat(number, 1, 1)
-    sheared[:, 0, 1] = most.shear * shear
-    return (1 + most.scale * scale).view(-1, 1, 1) * turned @ sheared, most.shift * torch.stack(shift, dim=1)
+    sheared[:, 0, 1] = _SHEAR * shear
+    return (1 + _SCALE * scale).view(-1, 1, 1) * turned @ sheared, _SHIFT * torch.stack(shift, dim=1)
 
 
 def warp(images: Tensor, matrices: Tensor, shifts: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from nslimb.errors import InvalidInput
 from nslimb.learning.methods import METHODS, Method, method_class
 from nslimb.learning.settings import Settings
 
-Augment = Literal["none", "affine", "affine-small", "flip-crop"]
+Augment = Literal["none", "affine", "flip-crop"]
 
 
 class Block(BaseModel):

@@ -16,7 +16,7 @@ class Settings:
     batch_size: int = 64
     learning_rate: float = 1e-3
     seed: int = 1
-    augment: str = "none"  # or "affine", "affine-small", "flip-crop"
+    augment: str = "none"  # or "affine", "flip-crop"
     normalisation: str = "auto"  # as the image source says
     device: str = "auto"
     mixed_precision: bool = False

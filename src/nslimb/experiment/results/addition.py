@@ -13,7 +13,7 @@ from nslimb.files import write_text
 
 Frame = pd.DataFrame
 PLAIN, AUGMENTED = "sl-decay", "sl-decay-affine"
-_PRINTED = {PLAIN: "nslimb", AUGMENTED: "nslimb, small affine maps of the images"}
+_PRINTED = {PLAIN: "nslimb", AUGMENTED: "nslimb, affine maps of the images"}
 _GOALS = {(4, PLAIN): 93, (4, AUGMENTED): 95, (15, PLAIN): 78, (15, AUGMENTED): 85}
 _COLUMNS = ["M", "seed", "method", "accuracy", "test_weak_accuracy", "seconds"]
 _ABOUT = """\
