@@ -19,7 +19,12 @@ from nslimb.experiment.cells import Cell, runs
 from nslimb.experiment.collect import publish_apart
 from nslimb.experiment.config import Config, read_config, read_yaml
 from nslimb.experiment.demands import train_demand
-from nslimb.experiment.recipes import samples_recipe
+from nslimb.experiment.jobs.adjust import adjust_run
+from nslimb.experiment.jobs.marginals import make_marginals
+from nslimb.experiment.jobs.recipe import Host
+from nslimb.experiment.jobs.samples import make_samples
+from nslimb.experiment.jobs.train import train_run
+from nslimb.experiment.recipes import adjust_recipe, marginals_recipe, samples_recipe, train_recipe
 from nslimb.experiment.results import addition
 from nslimb.experiment.runs.base import read_schema, write_schema
 from nslimb.experiment.runs.metrics import Metrics
@@ -152,3 +157,21 @@ def test_published_runs_have_the_share_of_sums(tmp_path: Path) -> None:
 def test_the_committed_page_is_that_of_the_committed_file(tmp_path: Path) -> None:
     addition.write_page(ROOT / "docs" / "results", tmp_path / "addition.md")
     assert (tmp_path / "addition.md").read_text() == (ROOT / "docs" / "addition.md").read_text()
+
+
+def test_from_a_recipe_to_the_share_of_sums(tmp_path: Path) -> None:
+    """All images are used, so that no validation sample is left to score."""
+    values = changed(1, "training", "epochs")
+    values["benchmarks"]["addition"] |= {"source": "mnist5k", "M": [30]}
+    config, cell, method = read_config(values), Cell("addition", "30", "0", "1"), "sl-decay"
+    host = Host(data=Path("data"), base=Path(), results=tmp_path, device="cpu")
+    into = tmp_path / f"train={method}"
+    into.mkdir()
+    make_samples(samples_recipe(config, cell), host, "", tmp_path / names.SAMPLES, tmp_path / names.GOLD)
+    make_marginals(marginals_recipe(config, cell), host, tmp_path / names.SAMPLES, tmp_path / names.MARGINALS)
+    run = {"cell": {}, "cell_path": cell.path, "method": method, "grid": "tiny"}
+    train_run(train_recipe(config, cell, method), host, run, "", into)
+    adjust_run(adjust_recipe(config, cell, method), host, "", into)
+    found = read_schema(into / names.METRICS, Metrics).adjustments["none"]
+    assert 0 <= found["test_weak_accuracy"] <= found["accuracy"] <= 1
+    assert found["validation_weak_accuracy"] is None
