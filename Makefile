@@ -59,7 +59,7 @@ restore: $(READY)  ## put the runs kept in docs/results/runs back as finished ru
 predictions: $(READY)  ## which classes are hard, as known before training, for new cells of docs/results (minutes)
 	@$(PY) -m nslimb.experiment.results.predictions
 
-results: $(READY)  ## write docs/results.md, its figures and the README's opening table from the CSV files in docs/results
+results: $(READY)  ## write docs/results.md, docs/addition.md, figures and the README's opening table from the CSV files in docs/results
 	@$(PY) -m nslimb.experiment.results.page
 
 shortcuts: $(READY)  ## write docs/results/{shortcuts,spaces}.csv from finished runs, and their tables [FROM=another results folder]

@@ -19,19 +19,27 @@ from torch import Tensor
 from nslimb.errors import InvalidInput
 
 _LOG2_E = math.log2(math.e)
+_TOLERANCE = 1e-2  # of the sum of probabilities
 
 
-def check_log_scores(log_scores: Any, arity: int, num_classes: int) -> Tensor:
-    """``log_scores`` if it is a float32 or float64 tensor [B, arity, num_classes] without NaN or +inf."""
+def check_log_scores(log_scores: Any, arity: int, num_classes: int, normalised: bool = False) -> Tensor:
+    """``log_scores`` if it is a float32 or float64 tensor [B, arity, num_classes] without NaN or +inf.
+
+    With ``normalised``, the probabilities of each row have to sum to 1.
+    """
     expected = f"a float32 or float64 tensor of shape [batch, {arity}, {num_classes}]"
     check_float_tensor(log_scores, expected)
     if log_scores.dim() != 3 or log_scores.shape[1:] != (arity, num_classes):
         raise InvalidInput("log_scores", expected, f"shape {list(log_scores.shape)}")
+    scores: Tensor = log_scores
+    if normalised and _are_normalised(scores):
+        return scores
     # The maximum of what holds a NaN is NaN.
     if _is_readable(log_scores) and not float(log_scores.detach().max()) < float("inf"):
         bad = (~(log_scores.detach() < float("inf"))).nonzero()[0].tolist()
         raise InvalidInput("log_scores", "numbers below +inf", f"{log_scores[tuple(bad)].item()} at index {bad}")
-    scores: Tensor = log_scores
+    if normalised:
+        check_normalised(scores)
     return scores
 
 
@@ -40,15 +48,22 @@ def _is_readable(values: Tensor) -> bool:
     return values.device.type == "cpu" and values.numel() > 0 and not torch.compiler.is_compiling()
 
 
-def check_normalised(log_scores: Tensor, tolerance: float = 1e-2) -> None:
-    """Refuse log-scores [..., c] whose probabilities do not sum to 1, such as raw logits (read on the CPU only)."""
+def _are_normalised(log_scores: Tensor) -> bool:
+    """Whether the probabilities of each row sum to 1, or cannot be read without a wait."""
     if not _is_readable(log_scores):
-        return
-    # To base 2, as exp is slow where it underflows.
-    mass = (log_scores.detach() * _LOG2_E).exp2_().sum(dim=-1)
-    low, high = mass.aminmax()
-    if not (1 - tolerance <= float(low) and float(high) <= 1 + tolerance):
-        bad = (~((mass - 1).abs() <= tolerance)).nonzero()[0].tolist()
+        return True
+    low, high = _mass(log_scores).aminmax()
+    return float(low) >= 1 - _TOLERANCE and float(high) <= 1 + _TOLERANCE
+
+
+def _mass(log_scores: Tensor) -> Tensor:
+    return (log_scores.detach() * _LOG2_E).exp2_().sum(dim=-1)  # to base 2, as exp is slow where it underflows
+
+
+def check_normalised(log_scores: Tensor) -> None:
+    """Refuse log-scores [..., c] whose probabilities do not sum to 1, such as raw logits (read on the CPU only)."""
+    if not _are_normalised(log_scores):
+        bad = (~((_mass(log_scores) - 1).abs() <= _TOLERANCE)).nonzero()[0].tolist()
         off = float(log_scores[tuple(bad)].detach().logsumexp(-1))
         expected = "log-probabilities, logits.log_softmax(-1)"
         raise InvalidInput("log_scores", expected, f"a row whose logsumexp is {off:.4g}, at {bad}")

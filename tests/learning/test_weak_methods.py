@@ -168,13 +168,15 @@ def test_the_recipe_weighs_late() -> None:
     torch.testing.assert_close(recipe.loss(drawn), balanced.loss(drawn))
 
 
-def test_the_recipe_takes_ever_smaller_steps_in_the_end() -> None:
-    recipe, plain = make_method("recipe", SIGMA), make_method("sl", SIGMA)
-    assert [recipe.pace(done) for done in (0.0, 0.7, 0.85, 0.97)] == pytest.approx([1.0, 1.0, 0.5, 0.1])
-    constant = make_method("recipe", SIGMA, decay_after=1.0)
+@pytest.mark.parametrize(("name", "begun"), [("recipe", 0.7), ("sl-decay", 0.5)])
+def test_some_methods_take_ever_smaller_steps_in_the_end(name: str, begun: float) -> None:
+    method, plain = make_method(name, SIGMA), make_method("sl", SIGMA)
+    shares = (0.0, begun, begun + 0.5 * (1 - begun), begun + 0.9 * (1 - begun))
+    assert [method.pace(done) for done in shares] == pytest.approx([1.0, 1.0, 0.5, 0.1])
+    constant = make_method(name, SIGMA, decay_after=1.0)
     assert {method.pace(done) for method in (plain, constant) for done in (0.0, 0.5, 0.99, 1.0)} == {1.0}
     with pytest.raises(InvalidInput, match="decay_after"):
-        make_method("recipe", SIGMA, decay_after=1.5)
+        make_method(name, SIGMA, decay_after=1.5)
 
 
 def test_a_handful_of_wrong_labels_makes_no_class_for_the_recipe() -> None:

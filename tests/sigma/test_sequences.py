@@ -286,6 +286,7 @@ REFUSED = {
     "scallop": lambda sigma: nslimb.semantic_loss(SCORES, [[1, 2, 0]] * 2, sigma, engine="scallop"),
     "counts": lambda sigma: nslimb.estimate_marginal([1, 2], sigma, counts=True),
     "identifiability": lambda sigma: nslimb.identifiability(sigma, [0.1] * 10),
+    "confusions": lambda sigma: nslimb.confusions(sigma, [0.1] * 10),
     "diagnose": lambda sigma: nslimb.diagnose(sigma),
     "class_risk_bounds": lambda sigma: nslimb.class_risk_bounds(sigma, [0.1] * 10, 0.1),
     "listing pseudolabels": lambda sigma: nslimb.pseudolabels(

@@ -8,6 +8,7 @@ METHOD_NAMES = (
     "auto",
     "recipe",
     "sl",
+    "sl-decay",
     "sl-balanced",
     "sl-prior",
     "records",

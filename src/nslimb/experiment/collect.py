@@ -119,10 +119,19 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
 
 
 def publish_apart(config: Config, folder: Path) -> dict[str, int]:
-    """Write the runs of a grid into a file of its own name, with the ``entry`` of the configuration they are of."""
+    """Write the runs of a grid into a file of its own name, with the ``entry`` of the configuration they are of.
+
+    Where there are test tuples, ``test_weak_accuracy`` says how many of their weak labels come out.
+    """
     done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
-    rows = [{"entry": run.cell.benchmark, **row} for run in done for row in _adjustments(config, run)]
-    write_csv(folder / f"{config.name}.csv", pd.DataFrame(rows, columns=["entry", *COLUMNS["runs"]]))
+    rows = [
+        {"entry": run.cell.benchmark, **row, "test_weak_accuracy": _per_cent(found.get("test_weak_accuracy"))}
+        for run in done
+        for row, found in zip(_adjustments(config, run), run.done.adjustments.values(), strict=True)
+    ]
+    in_tuples = any(row["test_weak_accuracy"] is not None for row in rows)
+    columns = ["entry", *COLUMNS["runs"], *(["test_weak_accuracy"] if in_tuples else [])]
+    write_csv(folder / f"{config.name}.csv", pd.DataFrame(rows, columns=columns))
     return {config.name: len(rows)}
 
 

@@ -32,14 +32,14 @@ def with_sums(frame: Frame, runs: list[GridRun]) -> Frame:
         if run.metrics is not None:
             share = run.metrics.adjustments["none"]["test_weak_accuracy"]
             found.setdefault((run.cell.M, run.printed), []).append(100 * share)
-    rows = [_interval(found.get(key, [])) for key in zip(frame["M"], frame["training"], strict=True)]
+    rows = [interval(found.get(key, [])) for key in zip(frame["M"], frame["training"], strict=True)]
     digits = frame["M"].astype(int) // 2
     columns = {"N": digits, "digits_of_99": 100 * 0.99 ** (2 * digits)}
     joined: Frame = frame.assign(**columns, **{name: [row[name] for row in rows] for name in rows[0]})
     return joined
 
 
-def _interval(values: list[float]) -> dict[str, float]:
+def interval(values: list[float]) -> dict[str, float]:
     """Mean and interval of the sums right in each run; an interval takes two runs."""
     mean = float(np.mean(values)) if values else np.nan
     half = np.nan

@@ -313,7 +313,7 @@ def predict(
     logits = [network(normalise(pixels[part], normalisation)) for part in distinct.split(_EVALUATION_BATCH)]
     scores = method.debias(torch.cat(logits), network.head).log_softmax(-1)
     if bool(there.all()):
-        placed = scores[place].view(*wanted.shape, -1)
+        placed = scores[place].view(*wanted.shape, scores.shape[-1])
         # Tuples: a position's label is of its own space.
         return _at_positions(network, placed).log_softmax(-1) if _spaced(network, placed) else placed
     placed = scores.new_full((*wanted.shape, scores.shape[-1]), -np.log(scores.shape[-1]))

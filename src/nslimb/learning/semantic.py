@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_normalised
+from nslimb.checks import check_log_scores, check_normalised
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import refuse_sets
@@ -90,9 +90,10 @@ def semantic_loss(
     if form == "bce" or engine != "native" or noise:
         refuse_sets(weak, len(sigma.weak_labels), "the binary cross-entropy, Scallop and a noise rate")
     if form == "nll" and engine == "native":
-        observed = -sigma.log_likelihood(log_scores, weak, proofs)
-        if not sigma.is_family:  # positions that a member lacks may have any scores
-            check_normalised(log_scores)
+        # Positions that a member of a family lacks may have any scores.
+        check_log_scores(log_scores, sigma.arity, sigma.num_classes, normalised=not sigma.is_family)
+        checked = sigma.check_weak(weak, len(log_scores), log_scores.device)
+        observed = -sigma.log_likelihood_at(log_scores, checked, proofs)
         return with_noise(observed, noise, len(sigma.weak_labels)) if noise else observed
     num_weak = len(sigma.weak_labels)
     log_probs = _log_probs(log_scores, sigma, proofs, engine)

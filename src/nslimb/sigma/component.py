@@ -46,9 +46,8 @@ class Best(NamedTuple):
 class Observed(NamedTuple):
     """What a pass over the diagram has to know of a batch of weak labels."""
 
-    last: Tensor  # [B], the state of the last layer
+    last: Tensor  # [B], the state of the last layer; their number where there is none
     symbols: Tensor | None = None  # [places, B], what the edges have to emit (transducers)
-    possible: Tensor | None = None  # [B], False where there is no such last state; None: nowhere
     roots: Tensor | None = None  # [B], the state of the first layer (families)
     weights: Tensor | None = None  # [B, last states], sets or log-weights of them; ``last`` is then not used
 
@@ -530,15 +529,18 @@ class Sigma:
         s of exp(w_bs) P(sigma(y) = s).
         """
         check_log_scores(log_scores, self.arity, self.num_classes)
-        observed = self._observe(self.check_weak(weak, len(log_scores), log_scores.device))
+        return self.log_likelihood_at(log_scores, self.check_weak(weak, len(log_scores), log_scores.device), proofs)
+
+    def log_likelihood_at(self, log_scores: Tensor, weak: Tensor, proofs: int | None = None) -> Tensor:
+        """``log_likelihood`` of checked log-scores and checked weak labels: [B]."""
+        observed = self._observe(weak)
         if proofs is not None:
             return passes.log_total(self._k_best(log_scores, observed, check_count("proofs", proofs)).values, dim=1)
         layers = self._plan(log_scores.device)
         if observed.weights is not None:
             every = passes.log_sum(log_scores, layers, observed.symbols, observed.roots)
             return passes.log_total(every + log_weights(observed.weights, every), dim=1)
-        log_probs = passes.log_sum_at(log_scores, layers, observed.last, observed.symbols, observed.roots)
-        return _where_possible(log_probs, observed.possible)
+        return passes.log_sum_at(log_scores, layers, observed.last, observed.symbols, observed.roots)
 
     def log_valid(self, log_scores: Tensor) -> Tensor:
         """log P(y has a weak label): [B, M, c] -> [B], differentiable."""
@@ -560,7 +562,7 @@ class Sigma:
         # The derivative of log P(s) with respect to log P(y_i = j) is P(y_i = j | s).
         with torch.inference_mode(False), torch.enable_grad():
             leaf = log_scores.detach().clone().requires_grad_()
-            (posterior,) = torch.autograd.grad(self.log_likelihood(leaf, checked.clone()).sum(), leaf)
+            (posterior,) = torch.autograd.grad(self.log_likelihood_at(leaf, checked.clone()).sum(), leaf)
         return posterior
 
     def best(self, log_scores: Tensor, weak: Any, k: int) -> Best:
@@ -617,17 +619,17 @@ class Sigma:
         """What the passes have to know of checked weak labels."""
         return Observed(weak, weights=None if weak.dtype == torch.int64 else weak)
 
-    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> _Chosen:
+    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> Chosen:
         """The best label vectors of each sample's weak label, and how to find them."""
         values, pointers = passes.k_best(log_scores, self._plan(log_scores.device), k, observed.symbols, observed.roots)
         if observed.weights is not None:
             every = (values.permute(2, 0, 1) + log_weights(observed.weights, values).unsqueeze(2)).flatten(1)
             chosen, place = every.topk(min(k, every.shape[1]), dim=1)
             kept = values.shape[1]
-            return _Chosen(chosen, pointers, place // kept, place % kept)
+            return Chosen(chosen, pointers, place // kept, place % kept)
         chosen = values[observed.last, :, torch.arange(len(observed.last), device=values.device)]
         rank = torch.arange(chosen.shape[1], device=values.device)
-        return _Chosen(_where_possible(chosen, observed.possible), pointers, observed.last.unsqueeze(1), rank)
+        return Chosen(chosen, pointers, observed.last.unsqueeze(1), rank)
 
     def _check_labels(self, labels: Any) -> Tensor:
         expected = f"integers 0 to {self.num_classes - 1} of shape [..., {self.arity}]"
@@ -672,17 +674,10 @@ class Sigma:
         return self._tables[device]
 
 
-class _Chosen(NamedTuple):
+class Chosen(NamedTuple):
     """Label vectors found by a pass for the k best."""
 
     values: Tensor  # [B, k'], their log-probabilities
     pointers: list[Tensor]
     last: Tensor  # [B, k'] or [B, 1], the last state of each
     rank: Tensor  # [B, k'] or [k'], which of the best of that state it is
-
-
-def _where_possible(values: Tensor, possible: Tensor | None) -> Tensor:
-    """[B, ...], -inf for samples whose weak label has no last state."""
-    if possible is None:
-        return values
-    return values.where(possible.view(-1, *(1,) * (values.dim() - 1)), float("-inf"))

@@ -200,11 +200,9 @@ class Family(Sigma):
         found = passes.log_total(values, dim=1).t()
         return found.view(len(log_scores), len(self.members), -1)[:, tables.member, tables.outcome]
 
-    def log_likelihood(self, log_scores: Tensor, weak: Any, proofs: int | None = None) -> Tensor:
-        """log P(outcome | member) of each sample's own weak label: [B], in one pass for all members."""
-        check_log_scores(log_scores, self.arity, self.num_classes)
-        checked = self.check_weak(weak, len(log_scores), log_scores.device)
-        return super().log_likelihood(self._used(log_scores, checked), checked, proofs)
+    def log_likelihood_at(self, log_scores: Tensor, weak: Tensor, proofs: int | None = None) -> Tensor:
+        """log P(outcome | member) of each sample's own checked weak label: [B], in one pass for all members."""
+        return super().log_likelihood_at(self._used(log_scores, weak), weak, proofs)
 
     def log_valid(self, log_scores: Tensor, member: Any = None) -> Tensor:
         """log P(y has a weak label) by one member: [B, M, c] -> [B], differentiable."""

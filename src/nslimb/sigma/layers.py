@@ -24,12 +24,34 @@ class Emission:
 
     symbols: Tensor  # [n, L, 1]
     emits: Tensor | None  # [n, L, 1], False for edges that emit nothing; None where every live edge emits
-    places: Tensor  # [n], or [1] where it is the same for all: the place in the sequence that comes next
+    places: Tensor | int  # [n], the place in the sequence that comes next; a number where it is the same for all
 
     def differs(self, observed: Tensor) -> Tensor:
         """Edges that emit another symbol than the observed one: bool [n, L, B]."""
-        other = self.symbols != observed.index_select(0, self.places).unsqueeze(1)
+        if isinstance(self.places, int):
+            other = self.symbols != observed[self.places]
+        else:
+            other = self.symbols != observed.index_select(0, self.places).unsqueeze(1)
         return other if self.emits is None else other.logical_and_(self.emits)
+
+
+@dataclass(frozen=True)
+class Entrance:
+    """The edges into each last state, for samples of which it is known; not if the table were too large.
+
+    Where all edges of the layer emit at one place, they are told apart by their symbols too: no other edges are met,
+    and none need be compared with the observation. After the last state comes one that no edge leads to.
+    """
+
+    rows: Tensor  # [(following + 1) * symbols, width], incoming rows of T padded with its last row
+    symbols: int | None  # how many tell the edges into a state apart; None: none do
+    place: int = 0  # of those in the sequence
+
+    def of(self, last: Tensor, observed: Tensor | None) -> Tensor:
+        """Rows of T that lead to each sample's last state and emit what was observed: [width, B]."""
+        if self.symbols is not None and observed is not None:
+            last = torch.add(observed[self.place], last, alpha=self.symbols)
+        return self.rows.index_select(0, last).t()
 
 
 @dataclass(frozen=True)
@@ -50,7 +72,7 @@ class LayerPlan:
     one_each: bool  # one edge leads to each state, so that there is nothing to sum, and another layer follows
     in_place: bool  # ... and the edges are in the states' order
     emission: Emission | None  # None where no edge emits
-    into: Tensor | None  # [following, width], incoming rows of T padded alike: of the last layer, if not too large
+    entrance: Entrance | None  # of the last layer
 
 
 def plan(diagram: Diagram, device: torch.device) -> tuple[LayerPlan, ...]:
@@ -86,11 +108,8 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
     cells[all_cells] = np.arange(len(all_cells))
     if some_dead:
         cells[:-1][flat == DEAD] = cells[-1]
-    into = None
-    if layer == diagram.arity - 1 and following * degree.max() <= _MAX_INTO:
-        column = np.arange(degree.max())
-        inside = column < degree[:, None]
-        into = np.where(inside, edges[np.where(inside, start[:, None] + column, 0)], len(flat))
+    emission = _plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None
+    entrance = _plan_entrance(diagram, flat, emission, device) if layer == diagram.arity - 1 else None
     one_each = len(all_cells) == following and layer < diagram.arity - 1
     position = np.empty(following, dtype=np.int64)
     position[by_degree] = np.arange(following)
@@ -103,12 +122,36 @@ def _plan_layer(diagram: Diagram, layer: int, device: torch.device) -> LayerPlan
         groups=tuple(torch.from_numpy(group).to(device) for group in groups),
         order=None if in_order else torch.from_numpy(position).to(device),
         cells=torch.from_numpy(cells[:-1]).to(device),
-        padded=some_dead or any(bool((part == len(flat)).any()) for part in (all_cells, into) if part is not None),
+        padded=some_dead
+        or bool((all_cells == len(flat)).any())
+        or (entrance is not None and bool((entrance.rows == len(flat)).any())),
         one_each=one_each,
         in_place=one_each and bool((groups[0].reshape(-1) == np.arange(len(flat))).all()),
-        emission=_plan_emission(diagram, layer, labels, device) if isinstance(diagram, Emitting) else None,
-        into=None if into is None else torch.from_numpy(into).to(device),
+        emission=emission,
+        entrance=entrance,
     )
+
+
+def _plan_entrance(
+    diagram: Diagram, flat: IntArray, emission: Emission | None, device: torch.device
+) -> Entrance | None:
+    """The edges [n * L] of the last layer by the state they lead to and, if all emit at one place, their symbol."""
+    keys, number, symbols, place = flat, diagram.widths[-1], None, 0
+    if isinstance(diagram, Emitting):
+        number += 1
+        if emission is not None and emission.emits is None and isinstance(emission.places, int):
+            symbols, place = len(diagram.symbols), emission.places
+            keys = np.where(flat == DEAD, DEAD, flat * symbols + emission.symbols.reshape(-1).cpu().numpy())
+            number *= symbols
+    edges = np.flatnonzero(keys != DEAD)
+    edges = edges[np.argsort(keys[edges], kind="stable")]
+    degree = np.bincount(keys[edges], minlength=number)
+    if number * degree.max() > _MAX_INTO:
+        return None
+    rows = np.full((number, degree.max()), len(flat))
+    start = np.cumsum(degree) - degree
+    rows[keys[edges], np.arange(len(edges)) - start[keys[edges]]] = edges
+    return Entrance(torch.from_numpy(rows).to(device), symbols, place)
 
 
 def _plan_emission(diagram: Emitting, layer: int, labels: IntArray, device: torch.device) -> Emission | None:
@@ -116,13 +159,12 @@ def _plan_emission(diagram: Emitting, layer: int, labels: IntArray, device: torc
     silent = (symbols == SILENT) & (diagram.targets[layer][:, labels, None] != DEAD)
     if (symbols == SILENT).all():
         return None
-    if (places == places[0]).all():
-        places = places[:1]
     # A state that has emitted all there is has no place left; its edges are silent.
+    places = np.minimum(places, diagram.length - 1)
     return Emission(
         symbols=torch.from_numpy(symbols).to(device),
         emits=torch.from_numpy(~silent).to(device) if silent.any() else None,
-        places=torch.from_numpy(np.minimum(places, diagram.length - 1)).to(device),
+        places=int(places[0]) if (places == places[0]).all() else torch.from_numpy(places).to(device),
     )
 
 

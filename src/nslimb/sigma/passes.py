@@ -112,11 +112,20 @@ def log_sum_at(
     observed: Tensor | None = None,
     roots: Tensor | None = None,
 ) -> Tensor:
-    """``log_sum`` at one last state a sample: [B]. Of the last layer, often the widest, it sums no other edges."""
-    if layers[-1].into is None:
-        return log_sum(log_scores, layers, observed, roots).gather(1, last.unsqueeze(1)).squeeze(1)
+    """``log_sum`` at one last state a sample: [B], -inf where that is S, past the last of them.
+
+    Of the last layer, often the widest, it sums no other edges.
+    """
+    if layers[-1].entrance is None:
+        return _at(log_sum(log_scores, layers, observed, roots), last)
     result: Tensor = _LogSum.apply(log_scores, layers, observed, roots, last)  # type: ignore[no-untyped-call]
     return result
+
+
+def _at(log_probs: Tensor, last: Tensor) -> Tensor:
+    """Of log-probabilities [B, S] each sample's own: [B], -inf for S."""
+    one_more = torch.nn.functional.pad(log_probs, (0, 1), value=_NEG_INF)
+    return one_more.gather(1, last.unsqueeze(1)).squeeze(1)
 
 
 def _start(scores: Tensor, layers: tuple[LayerPlan, ...], roots: Tensor | None) -> Tensor:
@@ -186,18 +195,21 @@ class _LogSum(torch.autograd.Function):
         roots: Tensor | None,
         last: Tensor | None,
     ) -> Tensor:
-        scores = _batch_last(log_scores) * _LOG2_E
+        batch_last = log_scores.permute(1, 2, 0)
+        scores = torch.mul(batch_last, _LOG2_E, out=log_scores.new_empty(batch_last.shape))
         lowest = torch.finfo(scores.dtype).min
         alpha = None if roots is None else _start(scores, layers, roots)
         saved = []
         rows = None
         for layer in layers:
-            table = _table(layer, alpha, scores[layer.position], observed)
+            entrance = None if last is None else layer.entrance
+            by_symbol = entrance is not None and entrance.symbols is not None
+            table = _table(layer, alpha, scores[layer.position], None if by_symbol else observed)
             if layer.one_each:
                 alpha = table if layer.in_place else table.index_select(0, layer.groups[0].view(-1))
                 continue
-            if last is not None and layer is layers[-1] and layer.into is not None:
-                rows = layer.into.index_select(0, last).t()
+            if entrance is not None and last is not None:
+                rows = entrance.of(last, observed)
             alphas = []
             for incoming in _arriving(layer, table, rows):
                 # Not -inf, from which -inf cannot be subtracted.
@@ -219,7 +231,7 @@ class _LogSum(torch.autograd.Function):
         if torch.is_grad_enabled():  # the gradient itself is to be differentiated
             composed = _log_sum_composed(log_scores, ctx.layers, ctx.observed, ctx.roots)
             if ctx.last is not None:
-                composed = composed.gather(1, ctx.last.unsqueeze(1)).squeeze(1)
+                composed = _at(composed, ctx.last)
             return torch.autograd.grad(composed, log_scores, grad, create_graph=True)[0], None, None, None, None
         every_label = all(layer.live == ctx.shape[1] for layer in ctx.layers)
         gradient = grad.new_empty(ctx.shape) if every_label else grad.new_zeros(ctx.shape)

@@ -13,7 +13,7 @@ from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma import counting
-from nslimb.sigma.component import Observed, Sigma
+from nslimb.sigma.component import Chosen, Observed, Sigma
 from nslimb.sigma.diagram import DEAD, Diagram
 from nslimb.sigma.emitting import SILENT, Emitting, list_weak_labels
 from nslimb.sigma.values import decode_sequences, encode_sequences
@@ -24,7 +24,7 @@ class _Tables(NamedTuple):
 
     edges: list[tuple[Tensor, Tensor]]  # for each layer symbol and place, [n + 1, c], the last row that of dead ends
     ends: Tensor  # [last states + 1], the symbol that finish gives; SILENT for dead ends, and for all without finish
-    last_states: Tensor  # [symbols], the last state whose symbol it is, or DEAD
+    last_states: Tensor  # [symbols], the last state whose symbol it is, or their number
 
 
 class Transducer(Sigma):
@@ -126,10 +126,8 @@ class Transducer(Sigma):
             self._not_listed()
         observed = self._check_observed(weak).cpu().reshape(-1, self.length)
         counts = counting.count(self._emitting, observed.numpy().T)
-        seen = self._observe(observed)
-        chosen = counts[seen.last.numpy(), np.arange(len(observed))]
-        possible = np.ones(len(observed), dtype=bool) if seen.possible is None else seen.possible.numpy()
-        return tuple(int(size) if there else 0 for size, there in zip(chosen, possible, strict=True))
+        counts = np.concatenate([counts, np.zeros_like(counts[:1])])  # of no last state
+        return tuple(int(size) for size in counts[self._observe(observed).last.numpy(), np.arange(len(observed))])
 
     def listed(self, limit: int = 10_000) -> Sigma:
         """The same function as an ordinary Sigma, whose weak labels are tuples; more than ``limit`` are refused."""
@@ -137,11 +135,15 @@ class Transducer(Sigma):
         return Sigma(diagram, self.name, self.options, self.class_names)
 
     def _observe(self, weak: Tensor) -> Observed:
-        symbols = weak.t().contiguous()
+        symbols = weak.t()
         if not self._has_finish:
             return Observed(torch.zeros_like(symbols[0]), symbols)
-        last = self._emission_tables(weak.device).last_states[symbols[-1]]
-        return Observed(last.clamp_min(0), symbols, last != DEAD)
+        return Observed(self._emission_tables(weak.device).last_states[symbols[-1]], symbols)
+
+    def _k_best(self, log_scores: Tensor, observed: Observed, k: int) -> Chosen:
+        there = observed.last < len(self._emitting.last)
+        found = super()._k_best(log_scores, observed._replace(last=observed.last.where(there, 0)), k)
+        return found._replace(values=found.values.where(there.unsqueeze(1), float("-inf")))
 
     def _check_observed(self, weak: Any) -> Tensor:
         """Weak labels of any leading shape: int64 [..., L]."""
@@ -179,7 +181,7 @@ class Transducer(Sigma):
                 symbol = np.concatenate([symbols, dead])
                 place = np.where(symbol == SILENT, self.length, np.append(places, 0)[:, None])
                 edges.append((torch.from_numpy(symbol).to(device), torch.from_numpy(place).to(device)))
-            last_states = np.full(len(self.symbols), DEAD)
+            last_states = np.full(len(self.symbols), len(self._emitting.last))
             if self._has_finish:
                 last_states[self._emitting.last] = np.arange(len(self._emitting.last))
             ends = np.append(self._emitting.last, SILENT)

@@ -1,4 +1,4 @@
-"""``python -m nslimb.experiment.results.page``: docs/results.md, its figures, and the README's opening table.
+"""``python -m nslimb.experiment.results.page``: docs/results.md and its figures, docs/addition.md, the README's table.
 
 All of it from the CSV files in docs/results; where runs are missing, the page says so.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from nslimb.errors import NslimbError
 from nslimb.experiment import places
-from nslimb.experiment.results import claims, costs, difficulty, frontier, mitigation, score
+from nslimb.experiment.results import addition, claims, costs, difficulty, frontier, mitigation, score
 from nslimb.experiment.results.data import FOLDER, Results, load
 from nslimb.experiment.results.figures import FIGURES
 from nslimb.experiment.results.layout import tables
@@ -75,6 +75,7 @@ def write_page(folder: Path, target: Path, readme: Path) -> None:
 def main() -> None:
     try:
         write_page(FOLDER, places.ROOT / "docs" / "results.md", places.ROOT / "README.md")
+        addition.write_page(FOLDER, places.ROOT / "docs" / "addition.md")
     except NslimbError as error:
         sys.exit(f"nslimb: {error}")
 

@@ -17,6 +17,7 @@ METHODS: Registry[type[Method]] = Registry(
     "method",
     {
         "sl": "nslimb.learning.methods.sl:Semantic",
+        "sl-decay": "nslimb.learning.methods.sl_decay:SlDecay",
         "sl-balanced": "nslimb.learning.methods.sl_balanced:SlBalanced",
         "sl-prior": "nslimb.learning.methods.prior:SlPrior",
         "recipe": "nslimb.learning.methods.recipe:Recipe",

@@ -8,8 +8,8 @@ from typing import Literal
 from torch import Tensor
 
 from nslimb.data.samples import Samples
-from nslimb.errors import InvalidInput
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
+from nslimb.learning.methods.sl_decay import DecaySettings
 from nslimb.marginals.training import training_ratios
 
 # The share of wrong labels that the first ratios allow for: a handful of wrong labels must not make a class.
@@ -17,10 +17,10 @@ _SUSPECTED = 0.02
 
 
 @dataclass(frozen=True)
-class RecipeSettings(PriorSettings):
+class RecipeSettings(DecaySettings, PriorSettings):
     """Weights by weak label after ``gamma_after`` epochs, the prior as the first bias, and the noise as it shows.
 
-    From the share ``decay_after`` of the epochs on the learning rate falls in a line towards 0; 1 keeps it.
+    The steps shrink from the share ``decay_after`` of the epochs on.
     """
 
     gamma: float = 0.5
@@ -28,11 +28,6 @@ class RecipeSettings(PriorSettings):
     psi: float = 0.0
     noise: float | Literal["auto"] = "auto"
     decay_after: float = 0.7
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.decay_after <= 1:
-            raise InvalidInput("decay_after", "a share of the epochs, from 0 to 1", self.decay_after)
 
 
 class Recipe(SlPrior):
@@ -56,8 +51,7 @@ class Recipe(SlPrior):
         super().begin(samples)
 
     def pace(self, done: float) -> float:
-        begun = self.settings.decay_after
-        return 1.0 if done <= begun else (1 - done) / (1 - begun)
+        return self.settings.pace(done)
 
     @property
     def weights_in_use(self) -> Tensor | None:

@@ -1,0 +1,93 @@
+"""docs/addition.md: MNIST-Add-N beside what others have published, from docs/results/addition.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from nslimb.errors import DataError
+from nslimb.experiment import places, sums
+from nslimb.experiment.tables import markdown
+from nslimb.files import write_text
+
+Frame = pd.DataFrame
+PLAIN, AUGMENTED = "sl-decay", "sl-decay-affine"
+_PRINTED = {PLAIN: "nslimb", AUGMENTED: "nslimb, affine maps of the images"}
+_GOALS = {(4, PLAIN): 93, (4, AUGMENTED): 95, (15, PLAIN): 78, (15, AUGMENTED): 85}
+_COLUMNS = ["M", "seed", "method", "accuracy", "test_weak_accuracy", "seconds"]
+_ABOUT = """\
+# Sums of numbers
+
+MNIST-Add-N: two numbers of N digits as images, of which only the sum is observed. LeNet, from scratch, by the exact
+semantic loss (`sigma.addition(N)`), on one CPU core; each of the 60,000 training images is in one sum, and each of the
+10,000 test images; nothing is selected, and all figures are of the last of 36 epochs. `config/addition.yaml` is the
+grid, `snakemake --configfile config/addition.yaml -- publish` writes its runs into `docs/results/addition.csv`, and
+`make results` this page. `examples/addition.py` is a training loop of its own in 60 lines."""
+_CAPTION = (
+    "Sums right (%) on the test images: mean over seeds with its 95 % interval (Student's t), and in brackets the "
+    "digits right. What others report is from table 1 of the NeSyDM paper. With 333 test sums at N = 15 a single run "
+    "has a standard error of 2 points."
+)
+
+
+def read(path: Path) -> Frame:
+    """The published runs; none where nothing has been published."""
+    if not path.exists():
+        return pd.DataFrame(columns=_COLUMNS)
+    frame: Frame = pd.read_csv(path)
+    missing = [name for name in _COLUMNS if name not in frame]
+    if missing:
+        raise DataError(f"{path}: has no column {', '.join(missing)}; publish it again")
+    return frame
+
+
+def page(runs: Frame, published: Frame) -> str:
+    """The whole page as Markdown."""
+    if not len(runs):
+        return f"{_ABOUT}\n\nNothing has been run yet.\n"
+    found = by_size(runs)
+    parts = [_ABOUT, markdown(sums.laid_out(found, published), _CAPTION), _goals(found), _times(runs)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def by_size(runs: Frame) -> Frame:
+    """Sums and digits right by N and method, with what ``sums.laid_out`` asks for."""
+    rows = [
+        {
+            "N": size,
+            "method": method,
+            "training": _PRINTED.get(str(method), str(method)),
+            "seeds": len(part),
+            "accuracy_mean": part["accuracy"].mean(),
+            **sums.interval(part["test_weak_accuracy"].tolist()),
+        }
+        for (method, size), part in runs.assign(N=runs["M"] // 2).groupby(["method", "N"])
+    ]
+    return pd.DataFrame(rows)
+
+
+def _goals(found: Frame) -> str:
+    """Each goal beside the mean."""
+    means = {(row["N"], row["method"]): (row["sum_accuracy"], row["seeds"]) for row in found.to_dict("records")}
+    lines = []
+    for (size, method), goal in _GOALS.items():
+        told = "not run yet"
+        if (size, method) in means:
+            mean, seeds = means[size, method]
+            told = f"{mean:.1f} %, {'reached' if mean >= goal else 'missed'} (seeds: {seeds})"
+        lines.append(f"- N = {size}, {_PRINTED[method]}: goal {goal} %, {told}.")
+    return "\n".join(lines)
+
+
+def _times(runs: Frame) -> str:
+    """How long the runs took."""
+    minutes = runs.groupby("M")["seconds"].agg(["min", "max"]) / 60
+    told = [f"N = {int(arity) // 2}: {low:.1f} to {high:.1f}" for arity, (low, high) in minutes.iterrows()]
+    return f"Minutes a run, by the clock, one core, beside whatever else the machine did: {'; '.join(told)}."
+
+
+def write_page(folder: Path, target: Path) -> None:
+    """Write the page from the published runs of a folder."""
+    published = sums.read_published(places.REFERENCE / "addition.csv")
+    write_text(target, page(read(folder / "addition.csv"), published))
