@@ -21,9 +21,10 @@ _ABOUT = """\
 
 MNIST-Add-N: two numbers of N digits as images, of which only the sum is observed. LeNet, from scratch, by the exact
 semantic loss (`sigma.addition(N)`), on one CPU core; each of the 60,000 training images is in one sum, and each of the
-10,000 test images; nothing is selected, and all figures are of the last of 36 epochs. `config/addition.yaml` is the
-grid, `snakemake --configfile config/addition.yaml -- publish` writes its runs into `docs/results/addition.csv`, and
-`make results` this page. `examples/addition.py` is a training loop of its own in 60 lines."""
+10,000 test images; nothing is selected, and all figures are of the last of 36 epochs, or of 72 with affine maps.
+`config/addition.yaml` is the grid, `snakemake --configfile config/addition.yaml -- publish` writes its runs into
+`docs/results/addition.csv`, and `make results` this page. `examples/addition.py` is a training loop of its own
+in 60 lines."""
 _CAPTION = (
     "Sums right (%) on the test images: mean over seeds with its 95 % interval (Student's t), and in brackets the "
     "digits right. What others report is from table 1 of the NeSyDM paper. With 333 test sums at N = 15 a single run "
