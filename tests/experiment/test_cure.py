@@ -97,12 +97,13 @@ def test_from_runs_to_tables(tmp_path: Path) -> None:
     assert [row["reading"].split(",")[0] for row in twins] == ["truth", "0 as 5", "0 as 5", "truth"]
     assert [row["keeps"] for row in twins] == ["1"] * 4
     told = cure.shortcut_tables(cure.load(tmp_path, "shortcuts"))
-    assert "`half`: within 2 points of supervised in 8 of 10 seeds (goal missed)" in told
-    assert "`xor`: on a reading that keeps the ratios in 1 of 2 seeds\n" in told
+    assert "`half`, transport: within 2 points of supervised in 8 of 10 seeds (goal missed)" in told
+    assert "`xor`, transport: on a reading that keeps the ratios in 1 of 2 seeds\n" in told
     table = rows_of(told)
     assert ["`half`", "SL", "10", "40.0 ± 0.0", "90.0 ± 0.0", "2 as 5, 3 as 0, 4 as 1 (10)"] in table
     assert "no reading that explains the labels (1)" in told
-    assert rows_of(cure.readme_row(cure.load(tmp_path, "shortcuts")))[1][:3] == ["MNIST-Half", "10", "40.0 ± 0.0"]
+    shown = rows_of(cure.readme_row(cure.load(tmp_path, "shortcuts")))[1]
+    assert shown == ["MNIST-Half", "40.0 ± 0.0 (10)", "95.6 ± 2.1 (10)", "-", "98.0 ± 0.0 (10)"]
 
 
 def test_two_networks_beside_one(tmp_path: Path) -> None:
@@ -153,11 +154,11 @@ def test_every_number_on_the_pages_is_in_the_published_files() -> None:
         if len(found) in quantile:
             expected = quantile[len(found)] * statistics.stdev(found) / len(found) ** 0.5
             assert float(half) == pytest.approx(expected, abs=0.051)
-    for name, number, *entries in rows_of((ROOT / "README.md").read_text().split("<!-- cure")[1].split("<!-- end")[0])[
-        1:
-    ]:
+    for name, *entries in rows_of((ROOT / "README.md").read_text().split("<!-- cure")[1].split("<!-- end")[0])[1:]:
         benchmark = {"MNIST-Half": "half", "MNIST-EvenOdd": "even_odd"}[name]
-        assert int(number) == len(values[benchmark, "transport"])
-        for method, entry in zip(("sl", "transport", "supervised"), entries, strict=True):
-            if entry != "-":
-                assert float(entry.split()[0]) == pytest.approx(statistics.mean(values[benchmark, method]), abs=0.051)
+        for method, entry in zip(cure._METHODS, entries, strict=True):
+            found = values[benchmark, method]
+            assert (entry == "-") == (not found)
+            if found:
+                assert float(entry.split()[0]) == pytest.approx(statistics.mean(found), abs=0.051)
+                assert entry.endswith(f"({len(found)})")
