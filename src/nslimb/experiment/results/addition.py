@@ -21,7 +21,8 @@ _ABOUT = """\
 
 MNIST-Add-N: two numbers of N digits as images, of which only the sum is observed. LeNet, from scratch, by the exact
 semantic loss (`sigma.addition(N)`), on one CPU core; each of the 60,000 training images is in one sum, and each of the
-10,000 test images; nothing is selected, and all figures are of the last of 36 epochs, or of 72 with affine maps.
+10,000 test images; all figures are of the last of 36 epochs, or of 72 with affine maps. How batches, steps and epochs
+were chosen, and what is to be held against it, is told in [decisions](decisions.md#mnist-add-n-as-the-field-has-it).
 `config/addition.yaml` is the grid, `snakemake --configfile config/addition.yaml -- publish` writes its runs into
 `docs/results/addition.csv`, and `make results` this page. `examples/addition.py` is a training loop of its own
 in 60 lines."""
