@@ -50,7 +50,7 @@ def test_it_leaves_tables_figures_and_tracked_runs(undisturbed: Path) -> None:
         assert "accuracy_against_arity" not in drawn
     page = (results / "result.html").read_text()
     assert "<th>SL</th>" in page
-    assert "the linear program with the ratios that Algorithm 1 estimates" in page
+    assert "The linear program with the label ratios that Algorithm 1 estimates from weak labels" in page
 
 
 def test_a_second_run_does_nothing_and_a_lost_file_is_made_again(undisturbed: Path) -> None:
