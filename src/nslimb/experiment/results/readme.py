@@ -9,7 +9,7 @@ import pandas as pd
 
 from nslimb.errors import DataError
 from nslimb.experiment.results.data import TITLES, Results
-from nslimb.experiment.results.frontier import frontier
+from nslimb.experiment.results.frontier import RECIPE, frontier
 from nslimb.experiment.results.layout import markdown
 
 BEGIN, END = "<!-- results: written by `make results` -->", "<!-- end of results -->"
@@ -54,12 +54,20 @@ def block(results: Results) -> str:
     gain = float(np.average(frame["recipe"] - frame["paper"], weights=frame["cells"]))
     apart = f"{abs(gain):.1f} points {'above' if gain > 0 else 'below'}"
     told = (
-        f"Over the {int(frame['cells'].sum())} MAX and SUM cells that have been run, with the paper's samples and "
-        f"network, our recipe is {apart} the best method that the paper prints for each cell, on average. "
+        f"Over the {int(frame['cells'].sum())} MAX and SUM cells that have been run ({_seeds(results)}), with the "
+        f"paper's samples and network, our recipe is {apart} the best method that the paper prints for each cell, on "
+        "average. "
         "[docs/results.md](docs/results.md) has every table, in two protocols, and what holds of the paper's claims."
     )
     figure = "![Cell by cell: the paper's best method, ours, and what weak labels allow](docs/results/frontier.png)"
     return f"{BEGIN}\n{figure}\n\n{markdown(lines)}\n{fill(told, 120)}\n{END}"
+
+
+def _seeds(results: Results) -> str:
+    """How many seeds the recipe's means are over."""
+    entries = results.entries[(results.entries["protocol"] == "exact") & (results.entries["method"] == RECIPE)]
+    least, most = int(entries["seeds"].min()), int(entries["seeds"].max())
+    return f"{most} seed{'s' * (most > 1)}" if least == most else f"{least} to {most} seeds"
 
 
 def inserted(readme: str, results: Results) -> str:
