@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
-from nslimb.errors import DataError, NslimbError
+from nslimb.errors import NslimbError
 from nslimb.experiment import names, places
 from nslimb.experiment.cells import runs
 from nslimb.experiment.config import Config, read_file
 from nslimb.experiment.gather import GridRun, gather
+from nslimb.experiment.results import claims
 from nslimb.experiment.results.data import FOLDER
-from nslimb.experiment.results.layout import markdown
+from nslimb.experiment.results.layout import between_marks, markdown
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.run import RunFile
 from nslimb.experiment.tables import write_csv
@@ -155,11 +155,8 @@ def interval(values: Any) -> str:
     >>> interval([97.0, 98.0, 99.0]), interval([97.0])
     ('98.0 ± 2.5', '97.0')
     """
-    found = np.asarray(values, dtype=np.float64)
-    if len(found) < 2:
-        return f"{found.mean():.1f}"
-    half = student.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found))
-    return f"{found.mean():.1f} ± {half:.1f}"
+    mean, _, high = claims.interval(pd.Series(values))
+    return f"{mean:.1f} ± {high - mean:.1f}" if np.isfinite(high) else f"{mean:.1f}"
 
 
 def shortcut_tables(frame: Frame) -> str:
@@ -238,10 +235,7 @@ def space_table(frame: Frame) -> str:
 def inserted(text: str, name: str, block: str, where: str) -> str:
     """A page with what stands between the marks of ``name`` written anew."""
     begin, end = f"<!-- {name}: written by `make shortcuts` -->", f"<!-- end of {name} -->"
-    if text.count(begin) != 1 or text.count(end) != 1:
-        raise DataError(f"{where}: expected the lines {begin} and {end} once")
-    before, rest = text.split(begin)
-    return f"{before}{begin}\n{block.rstrip()}\n{end}{rest.split(end)[1]}"
+    return between_marks(text, begin, end, f"{block.rstrip()}\n", where)
 
 
 def pages(folder: Path, root: Path) -> dict[Path, str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from nslimb.errors import DataError
 from nslimb.experiment.results.data import ADJUSTMENTS, PROTOCOLS, Place, Results, is_oracle, method_order, printed
 
 Column = tuple[Place, str]  # a cell, and whose number: the paper's ("printed") or ours by protocol
@@ -46,6 +47,14 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     """Rows of text, the first one the header, as a Markdown table."""
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + " --- |" * len(lines[0]), *body]) + "\n"
+
+
+def between_marks(text: str, begin: str, end: str, block: str, where: str) -> str:
+    """A page with what stands between the lines ``begin`` and ``end`` written anew; ``where`` names it in an error."""
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise DataError(f"{where}: expected the lines {begin} and {end} once")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n{block}{end}{rest.split(end)[1]}"
 
 
 def _column(results: Results, place: Place, whose: str) -> dict[tuple[str, str], tuple[float, float]]:

@@ -11,10 +11,10 @@ from nslimb.experiment import places
 from nslimb.experiment.config import read_file
 from nslimb.experiment.results.claims import by_cell, gains, interval
 from nslimb.experiment.results.data import TITLES, Place, Results, method_order, printed
+from nslimb.experiment.results.frontier import RECIPE
 from nslimb.experiment.results.layout import markdown
 
 AUGMENTED = "sl-affine"  # SL with the augmentation that all mitigations train with
-RECIPE = "recipe"
 _NEAR = 1.0  # points to the ceiling
 _LEARNED = 97.0  # per cent, for SUM
 _SIDE_KEYS = ["entry", "benchmark", "M", "rho", "seed"]

@@ -7,10 +7,9 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from nslimb.errors import DataError
 from nslimb.experiment.results.data import TITLES, Results
 from nslimb.experiment.results.frontier import RECIPE, frontier
-from nslimb.experiment.results.layout import markdown
+from nslimb.experiment.results.layout import between_marks, markdown
 
 BEGIN, END = "<!-- results: written by `make results` -->", "<!-- end of results -->"
 _COLUMNS = {
@@ -45,7 +44,7 @@ def block(results: Results) -> str:
     """The table and the figure; nothing where nothing has been run."""
     frame = opening(results)
     if not len(frame):
-        return f"{BEGIN}\n{END}"
+        return ""
     lines = [["mean accuracy (%)", "cells", *_COLUMNS.values()]]
     for row in frame.to_dict("records"):
         numbers = [f"{row[key]:.1f}" for key in _COLUMNS]
@@ -60,7 +59,7 @@ def block(results: Results) -> str:
         "[docs/results.md](docs/results.md) has every table, in two protocols, and what holds of the paper's claims."
     )
     figure = "![Cell by cell: the paper's best method, ours, and what weak labels allow](docs/results/frontier.png)"
-    return f"{BEGIN}\n{figure}\n\n{markdown(lines)}\n{fill(told, 120)}\n{END}"
+    return f"{figure}\n\n{markdown(lines)}\n{fill(told, 120)}\n"
 
 
 def _seeds(results: Results) -> str:
@@ -72,7 +71,4 @@ def _seeds(results: Results) -> str:
 
 def inserted(readme: str, results: Results) -> str:
     """The README with its block written anew."""
-    if readme.count(BEGIN) != 1 or readme.count(END) != 1:
-        raise DataError(f"README.md: expected the lines {BEGIN} and {END} once")
-    before, rest = readme.split(BEGIN)
-    return before + block(results) + rest.split(END)[1]
+    return between_marks(readme, BEGIN, END, block(results), "README.md")
