@@ -1,18 +1,20 @@
-"""Whether LA and CAROT are better chosen by weak accuracy or by weak likelihood, on the trained models of a grid.
+"""Whether LA and CAROT are better chosen by weak accuracy or by weak likelihood, and what gain is enough.
 
     python benchmarks/selection_criteria.py config/ablation.yaml results/ablation docs/selection_criteria.csv
 
-For every run whose model is there: test accuracy without adjustment, and with each adjustment as each criterion chooses
-it on the weak validation samples. Choices see no gold label; accuracies are of the test images.
+For every run of the grid whose model is there: test accuracy without adjustment, and with each adjustment as each
+criterion chooses it on the weak validation samples, if it gains more than so many standard errors. Choices see no gold
+label; accuracies are of the test images.
 """
 
 from __future__ import annotations
 
 import csv
+import itertools
 import sys
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import torch
 
 from nslimb.adjustment.base import as_adjustment
@@ -27,6 +29,8 @@ from nslimb.files import written_aside
 
 torch.set_num_threads(1)
 CRITERIA = ("accuracy", "likelihood")
+CHANCES = (0.0, 1.0, 1.5, 2.0, 2.5, 3.0)  # standard errors
+CHOICES = tuple(itertools.product(CRITERIA, CHANCES))
 
 
 def main(config_file: Path, results: Path, out: Path) -> None:
@@ -40,7 +44,7 @@ def main(config_file: Path, results: Path, out: Path) -> None:
         run = open_run(adjust_recipe(config, cell, method), host, "", folder)
         scores, in_tuples = test_scores(run)
         validation = run.scores(run.samples.validation)
-        for criterion in CRITERIA:
+        for criterion, chance in CHOICES:
             found = evaluate_adjustments(
                 scores,
                 run.gold.test,
@@ -49,7 +53,7 @@ def main(config_file: Path, results: Path, out: Path) -> None:
                 run.sigma,
                 run.ratios,
                 adjustments={name: as_adjustment(name) for name in config.adjustments},
-                protocol=AdjustmentProtocol(criterion=criterion),
+                protocol=AdjustmentProtocol(criterion=criterion, chance=chance),
                 test_tuples=(in_tuples, run.gold.test_tuples) if run.ratios.ndim == 2 else None,
             )
             for name in config.adjustments:
@@ -60,6 +64,7 @@ def main(config_file: Path, results: Path, out: Path) -> None:
                         "method": method,
                         "adjustment": name,
                         "criterion": criterion,
+                        "chance": chance,
                         "chosen": found[name]["chosen"],
                         "before": round(100 * before, 3),
                         "after": round(100 * found[name]["accuracy"], 3),
@@ -69,14 +74,9 @@ def main(config_file: Path, results: Path, out: Path) -> None:
         writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    for criterion in CRITERIA:
-        for name in config.adjustments:
-            changes = [
-                row["after"] - row["before"]
-                for row in rows
-                if row["criterion"] == criterion and row["adjustment"] == name
-            ]
-            print(f"{name:6} by {criterion:10}: {np.mean(changes):+.2f} points on average of {len(changes)} runs")
+    frame = pd.DataFrame(rows).assign(change=lambda found: found["after"] - found["before"])
+    told = frame.groupby(["adjustment", "criterion", "chance"])["change"].agg(["mean", "min", "max", "count"])
+    print(told.round(2).to_string())
 
 
 if __name__ == "__main__":

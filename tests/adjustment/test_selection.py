@@ -132,7 +132,7 @@ def test_ties_go_to_the_setting_that_changes_least() -> None:
     sigma = nslimb.sigma.maximum(1, num_classes=3)
     scores = torch.tensor([[[0.50, 0.49, 0.01]], [[0.98, 0.01, 0.01]]]).log()
     # Either tau mends the first sample; the larger one also turns the second, wrongly before and after.
-    chosen = select(scores, [1, 2], sigma, [0.9, 0.05, 0.05], "la", [{"tau": tau} for tau in (3.0, 0.5, 1.0)])
+    chosen = select(scores, [1, 2], sigma, [0.9, 0.05, 0.05], "la", [{"tau": tau} for tau in (3.0, 0.5, 1.0)], chance=0)
     assert chosen.accuracies.tolist() == [0.5, 0.5, 0.5]
     assert chosen.setting == {"tau": 0.5}
 
@@ -141,9 +141,26 @@ def test_ties_of_carot_go_to_the_smaller_tau_and_then_to_eta_closest_to_one() ->
     sigma = nslimb.sigma.maximum(1, num_classes=2)
     scores = torch.tensor([[[0.55, 0.45]], [[0.9, 0.1]]]).log()
     tried = [{"eta": eta, "tau": tau} for eta in (0.1, 10.0, 2.0) for tau in (100.0, 20.0)]
-    chosen = select(scores, [1, 0], sigma, [0.5, 0.5], "carot", tried)
+    chosen = select(scores, [1, 0], sigma, [0.5, 0.5], "carot", tried, chance=0)
     assert chosen.accuracies.tolist() == [1.0] * 6
     assert chosen.setting == {"eta": 2.0, "tau": 20.0}
+
+
+def test_a_gain_counts_once_it_is_more_than_chance() -> None:
+    """Of 100 samples ``better`` are mended by an adjustment and ``worse`` are spoilt; oracle: paired differences."""
+    sigma = nslimb.sigma.maximum(1, num_classes=2)
+    for better, worse in [(1, 0), (3, 0), (4, 0), (5, 0), (5, 2), (8, 2), (9, 9), (20, 9)]:
+        mended, spoilt = ([[[0.55, 0.45]]] * number for number in (better, worse))
+        scores = torch.tensor([*mended, *spoilt, *[[[0.99, 0.01]]] * (100 - better - worse)]).log()
+        weak = [1] * better + [0] * (100 - better)
+        difference = np.array([1.0] * better + [-1.0] * worse + [0.0] * (100 - better - worse))
+        enough = difference.mean() > 2 * difference.std() / 10
+        chosen = select(scores, weak, sigma, [0.75, 0.25], "la", [{"tau": 1.0}])
+        assert (chosen.method == "la") == enough, (better, worse)
+        taken = select(scores, weak, sigma, [0.75, 0.25], "la", [{"tau": 1.0}], chance=0)
+        assert (taken.method == "la") == (better > worse)
+    with pytest.raises(InvalidInput, match="chance: expected finite numbers of at least 0, got -1"):
+        select(scores, weak, sigma, [0.75, 0.25], "la", chance=-1)
 
 
 def brute_force(sigma: nslimb.Sigma, scores: torch.Tensor, weak: torch.Tensor) -> float:
@@ -261,7 +278,7 @@ def toy(tmp_path: Path) -> Path:
 def test_an_adjustment_of_ones_own_from_a_file(toy: Path, name: str) -> None:
     sigma = nslimb.sigma.maximum(1, num_classes=2)
     scores = torch.tensor([[[0.6, 0.4]], [[0.9, 0.1]], [[0.2, 0.8]]]).log()
-    chosen = select(scores, [1, 0, 1], sigma, [0.5, 0.5], f"{toy}:{name}")
+    chosen = select(scores, [1, 0, 1], sigma, [0.5, 0.5], f"{toy}:{name}", chance=0)
     assert (chosen.method, chosen.setting, chosen.accuracy) == ("boost", {"by": 1.0}, 1.0)
     assert chosen.settings == [{"by": 0.0}, {"by": 1.0}, {"by": 100.0}]
     assert chosen.accuracies.tolist() == pytest.approx([2 / 3, 1.0, 2 / 3])
@@ -291,7 +308,7 @@ def test_an_adjustment_of_ones_own_from_a_file(toy: Path, name: str) -> None:
 def test_what_is_wrong_with_ones_own_is_told(toy: Path, name: str, message: str) -> None:
     sigma = nslimb.sigma.maximum(1, num_classes=2)
     with pytest.raises(InvalidInput, match=message):
-        select(torch.zeros(2, 1, 2), [1, 0], sigma, [0.5, 0.5], f"{toy}:{name}")
+        select(torch.zeros(2, 1, 2), [1, 0], sigma, [0.5, 0.5], f"{toy}:{name}", chance=0)
 
 
 def test_registered_adjustments() -> None:

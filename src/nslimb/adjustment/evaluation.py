@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nslimb.adjustment.base import ADJUSTMENTS, Adjustment, as_adjustment
 from nslimb.adjustment.inputs import check_instance_scores
-from nslimb.adjustment.selection import PAPER_BATCH, Criterion, Rule, adjust, check_rule, select
+from nslimb.adjustment.selection import CHANCE, PAPER_BATCH, Criterion, Rule, adjust, check_rule, select
 from nslimb.arrays import IntArray
 from nslimb.checks import as_integers, check_count, check_log_scores, check_range, check_ratios
 from nslimb.errors import InvalidInput
@@ -27,13 +27,14 @@ _RESERVED = ("chosen", "setting", "validation_weak_accuracy", "unadjusted_accura
 class AdjustmentProtocol:
     """How settings are chosen and test scores adjusted.
 
-    ``rule`` and ``criterion`` are those of ``nslimb.select``. With ``rule="paper"`` validation samples come in
-    batches of ``batch`` and test images in batches of ``test_batch``, shuffled by ``seed``; 32 and 128 if not given.
-    Else all are adjusted together.
+    ``rule``, ``criterion`` and ``chance`` are those of ``nslimb.select``. With ``rule="paper"`` validation samples
+    come in batches of ``batch`` and test images in batches of ``test_batch``, shuffled by ``seed``; 32 and 128 if not
+    given. Else all are adjusted together.
     """
 
     rule: Rule = "least-change"
     criterion: Criterion = "accuracy"
+    chance: float = CHANCE
     batch: int | None = None
     test_batch: int | None = None
     seed: int = 0
@@ -93,6 +94,7 @@ def evaluate_adjustments(
             adjustment,
             rule=protocol.rule,
             criterion=protocol.criterion,
+            chance=protocol.chance,
             batch=protocol.batch,
             seed=protocol.seed,
         )

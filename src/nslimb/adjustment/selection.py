@@ -10,6 +10,7 @@ from torch import Tensor
 
 from nslimb.adjustment.base import Adjustment, Setting, as_adjustment
 from nslimb.adjustment.batches import adjusted
+from nslimb.adjustment.inputs import check_positive
 from nslimb.checks import check_count, check_float_tensor, check_log_scores
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
@@ -23,6 +24,7 @@ _TIE = {"accuracy": 0.0, "likelihood": 1e-6}
 _LOWEST = -1e3
 # At most so many numbers, or samples in a pass over sigma's diagram, in memory at a time.
 _NUMBERS, _SAMPLES = 2**25, 2**14
+CHANCE = 2.0  # standard errors: a gain of no more may be chance
 PAPER_BATCH = 32  # validation samples that the paper adjusts together
 
 
@@ -45,6 +47,7 @@ class _Outcome(NamedTuple):
     right: Tensor  # samples whose weak label comes out
     changed: Tensor  # predictions that are not what they were
     value: Tensor  # float64, the criterion
+    error: Tensor  # float64, the standard error of its gain over no adjustment, sample by sample
 
     @staticmethod
     def join(parts: list[_Outcome]) -> _Outcome:
@@ -61,6 +64,7 @@ def select(
     *,
     rule: Rule = "least-change",
     criterion: Criterion = "accuracy",
+    chance: float = CHANCE,
     batch: int | None = None,
     seed: int = 0,
 ) -> Selection:
@@ -72,8 +76,9 @@ def select(
 
     ``rule="least-change"``: the highest ``criterion``, which is the share of samples for which sigma(argmax scores) = s
     ("accuracy") or the mean of log P(sigma(y) = s) under the adjusted scores ("likelihood"). Ties go to the setting
-    that changes the fewest predictions, then to the milder one. Leaving the scores alone changes none, so that the
-    choice is never below it.
+    that changes the fewest predictions, then to the milder one. The scores are left alone unless that gains more than
+    ``chance`` standard errors of the difference, sample by sample: the best of many settings is always a little better
+    on the samples that chose it.
 
     ``rule="paper"``: samples are adjusted in batches of ``batch`` (32), shuffled by ``seed``; the first setting of the
     grid with the highest accuracy wins, never "none". CAROT is then the paper's iteration.
@@ -92,8 +97,8 @@ def select(
         ``"la"``, ``"carot"``, one's own as ``path/to/file.py:Class``, or an ``Adjustment``.
     settings
         The settings to choose from; by default the adjustment's own grid.
-    rule, criterion
-        How to choose, see above.
+    rule, criterion, chance
+        How to choose, see above; ``chance=0`` takes any gain.
     batch, seed
         Of the rule ``"paper"``: size and shuffling of batches.
 
@@ -111,8 +116,11 @@ def select(
     --------
     >>> from nslimb.sigma import maximum
     >>> scores = torch.tensor([[[0.6, 0.4]], [[0.9, 0.1]]]).log()
-    >>> select(scores, [1, 0], maximum(1, num_classes=2), [0.75, 0.25], "la", [{"tau": 1.0}, {"tau": 9.0}]).setting
+    >>> two, tried = maximum(1, num_classes=2), [{"tau": 1.0}, {"tau": 9.0}]
+    >>> select(scores, [1, 0], two, [0.75, 0.25], "la", tried, chance=0).setting
     {'tau': 1.0}
+    >>> select(scores, [1, 0], two, [0.75, 0.25], "la", tried).method  # one sample more may be chance
+    'none'
     """
     Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
@@ -122,24 +130,26 @@ def select(
     if sigma.used(truth) is not None:
         raise InvalidInput("sigma", "members of one length, as all positions are adjusted together", repr(sigma))
     check_rule(rule, criterion, "batch", batch)
+    check_positive("chance", chance, allow_zero=True)
     chosen = as_adjustment(adjustment)
     if rule == "paper":
         chosen, batch = chosen.in_paper(), PAPER_BATCH if batch is None else batch
     tried = [dict(setting) for setting in _checked(chosen.grid() if settings is None else settings)]
     with torch.no_grad():
-        plain = _outcome(log_scores.unsqueeze(0), log_scores, truth, sigma, criterion)
+        plain = _values(log_scores.unsqueeze(0), truth, sigma, criterion)
         per = max(1, _NUMBERS // log_scores.numel())
         parts = []
         for start in range(0, len(tried), per):
             moved = adjusted(chosen, log_scores, ratios, tried[start : start + per], batch, seed)
-            parts.append(_outcome(moved, log_scores, truth, sigma, criterion))
+            parts.append(_outcome(moved, log_scores, plain, truth, sigma, criterion))
     outcome = _Outcome.join(parts)
     if rule == "paper":
         best: int | None = int(outcome.value.argmax())
     else:
-        best = _least_change(outcome, float(plain.value), [chosen.strength(setting) for setting in tried], criterion)
+        strengths = [chosen.strength(setting) for setting in tried]
+        best = _least_change(outcome, float(plain.mean()), strengths, _TIE[criterion], chance)
     accuracies = outcome.right.double() / len(truth)
-    baseline = float(plain.right) / len(truth)
+    baseline = float(sigma.explains(log_scores.argmax(dim=-1), truth).double().mean())
     return Selection(
         method="none" if best is None else chosen.name,
         setting={} if best is None else tried[best],
@@ -208,28 +218,36 @@ def _checked(settings: Any) -> Sequence[Setting]:
     return settings
 
 
-def _outcome(moved: Tensor, log_scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> _Outcome:
-    """Of adjusted log-scores [K, B, M, c]."""
+def _outcome(
+    moved: Tensor, log_scores: Tensor, plain: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion
+) -> _Outcome:
+    """Of adjusted log-scores [K, B, M, c], beside the criterion of each sample without adjustment, [1, B]."""
     predicted = moved.argmax(dim=-1)
-    right = sigma.explains(predicted, truth).sum(dim=1)
     changed = (predicted != log_scores.argmax(dim=-1)).sum(dim=(1, 2))
+    values = _values(moved, truth, sigma, criterion)
+    error = (values - plain).std(dim=1, correction=0) / len(truth) ** 0.5
+    return _Outcome(sigma.explains(predicted, truth).sum(dim=1), changed, values.mean(dim=1), error)
+
+
+def _values(scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> Tensor:
+    """The criterion of each sample under log-scores [K, B, M, c]; float64 [K, B]."""
     if criterion == "accuracy":
-        return _Outcome(right, changed, right.double() / len(truth))
-    weak = truth.expand(len(moved), *truth.shape).flatten(0, 1)
+        return sigma.explains(scores.argmax(dim=-1), truth).double()
+    weak = truth.expand(len(scores), *truth.shape).flatten(0, 1)
     likelihoods = [
-        sigma.log_likelihood(scores.double(), labels)
-        for scores, labels in zip(moved.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
+        sigma.log_likelihood(part.double(), labels)
+        for part, labels in zip(scores.flatten(0, 1).split(_SAMPLES), weak.split(_SAMPLES), strict=True)
     ]
-    each = torch.cat(likelihoods).clamp_min(_LOWEST).view(len(moved), -1)
-    return _Outcome(right, changed, each.mean(dim=1))
+    return torch.cat(likelihoods).clamp_min(_LOWEST).view(len(scores), -1)
 
 
 def _least_change(
-    outcome: _Outcome, plain: float, strengths: list[tuple[float, ...]], criterion: Criterion
+    outcome: _Outcome, plain: float, strengths: list[tuple[float, ...]], tie: float, chance: float
 ) -> int | None:
-    """The best setting by the criterion, the least invasive among ties; None where none beats ``plain``."""
-    enough = float(outcome.value.max()) - _TIE[criterion]
+    """The best setting, the least invasive among ties; None where what it gains over ``plain`` may be chance."""
+    enough = float(outcome.value.max()) - tie
     if plain >= enough:
         return None
     tied = [k for k, value in enumerate(outcome.value.tolist()) if value >= enough]
-    return min(tied, key=lambda k: (int(outcome.changed[k]), strengths[k], k))
+    best = min(tied, key=lambda k: (int(outcome.changed[k]), strengths[k], k))
+    return best if float(outcome.value[best]) - plain > chance * float(outcome.error[best]) else None
