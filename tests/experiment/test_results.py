@@ -120,6 +120,33 @@ def plain_means_of(results: Results) -> dict[tuple[str, ...], float]:
     return {tuple(row[key] for key in keys): row["mean"] for row in results.entries.to_dict("records")}
 
 
+def test_the_score_with_the_best_epoch(results: Results, tmp_path: Path) -> None:
+    """Entries without adjustment, each run at its best epoch; oracle: a loop over the rows."""
+    epochs = results.epochs.copy()
+    epochs["accuracy"] = np.random.default_rng(0).uniform(40, 99, len(epochs)).round(4)
+    changed_epochs = replace(results, epochs=epochs)
+    frame = score.best_epochs(changed_epochs)
+    assert set(frame["adjustment"]) == {"none"}
+    ran = frame[frame["mean"].notna()]
+    assert len(ran) == 12 * 4 + 6 * 2
+    for row in ran.to_dict("records"):
+        keys = ("benchmark", "M", "rho", "method")
+        tops: dict[str, float] = {}
+        for epoch in epochs.to_dict("records"):
+            if epoch["protocol"] == "paper" and all(epoch[key] == row[key] for key in keys):
+                tops[epoch["seed"]] = max(tops.get(epoch["seed"], 0.0), epoch["accuracy"])
+        assert row["mean"] == pytest.approx(sum(tops.values()) / 3)
+        assert row["met"] == (abs(row["mean"] - row["paper_mean"]) <= 2 * max(row["paper_std"], 1))
+    text = score.section(changed_epochs, {})
+    sl, last = ran[ran["method"] == "sl"], plain_means_of(results)
+    ends = [last["paper", row["benchmark"], row["M"], row["rho"], "sl", "none"] for row in sl.to_dict("records")]
+    met = score.compared(results)
+    met = met[(met["method"] == "sl") & (met["adjustment"] == "none") & met["table"].isin(score.SCORED)]
+    added = sum(sl["mean"].tolist()) / 18 - sum(ends) / 18
+    assert f"| SL | {score.counts(met)[0]} | {score.counts(sl)[0]} | 18 | {added:+.1f} |" in text
+    assert "best test accuracy" not in score.section(load(tmp_path), {})
+
+
 def test_the_limits_of_the_score(results: Results) -> None:
     """Within two deviations, and within two points where the paper's deviation is below one."""
     entry = results.distinct[(results.distinct["table"] == "max_full") & (results.distinct["paper_std"] < 1)].iloc[0]
