@@ -9,7 +9,7 @@ CORES ?= 2
 QUIET := --quiet host rules reason
 QUICK := --cores $(CORES) --configfile config/quick.yaml
 
-.PHONY: help run look cell bundle restore predictions results shortcuts test soak lint format docs dist bench peers lock audit clean
+.PHONY: help run look cell bundle restore predictions results test soak lint format docs dist bench peers lock audit clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -59,11 +59,8 @@ restore: $(READY)  ## put the runs kept in docs/results/runs back as finished ru
 predictions: $(READY)  ## which classes are hard, as known before training, for new cells of docs/results (minutes)
 	@$(PY) -m nslimb.experiment.results.predictions
 
-results: $(READY)  ## write docs/results.md, docs/addition.md, figures and the README's opening table from the CSV files in docs/results
+results: $(READY)  ## write docs/results.md, its figures, docs/addition.md, and the tables of README, shortcuts and knowledge from the CSV files in docs/results
 	@$(PY) -m nslimb.experiment.results.page
-
-shortcuts: $(READY)  ## write docs/results/{shortcuts,spaces}.csv from finished runs, and their tables [FROM=another results folder]
-	@$(PY) -m nslimb.experiment.results.cure $(FROM)
 
 test: $(READY)  ## install, then run the whole test suite
 	@echo "==> the test suite"

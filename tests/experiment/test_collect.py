@@ -13,7 +13,7 @@ from grids import checkout, snakemake, tiny, tiny_values
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, run_path, runs
-from nslimb.experiment.collect import collect, publish, publish_apart
+from nslimb.experiment.collect import collect, publish_apart, publish_together
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import write_schema
@@ -40,7 +40,7 @@ def read(folder: Path, name: str) -> pd.DataFrame:
 
 def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
     config = grid(tmp_path)
-    rows = publish(config, tmp_path / "docs")
+    rows = publish_together(config, tmp_path / "docs")
     found = read(tmp_path / "docs", "runs")
     assert list(found.columns) == RUNS
     assert len(found) == rows["runs"] == 5 * 3
@@ -60,18 +60,18 @@ def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
 
 def test_each_protocol_replaces_its_own_rows(tmp_path: Path) -> None:
     exact, paper = grid(tmp_path / "exact"), grid(tmp_path / "paper", protocol="paper")
-    publish(exact, tmp_path / "docs")
-    publish(paper, tmp_path / "docs")
+    publish_together(exact, tmp_path / "docs")
+    publish_together(paper, tmp_path / "docs")
     both = read(tmp_path / "docs", "runs")
     assert both["protocol"].value_counts().to_dict() == {"exact": 15, "paper": 15}
     write_whole(exact, FIRST, "sl", 0.9)
-    publish(exact, tmp_path / "docs")
+    publish_together(exact, tmp_path / "docs")
     again = read(tmp_path / "docs", "runs")
     kept = [frame[frame["protocol"] == "paper"].reset_index(drop=True) for frame in (both, again)]
     pd.testing.assert_frame_equal(*kept)
     assert again[again["protocol"] == "exact"]["accuracy"].max() == pytest.approx(92)
     before = {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()}
-    publish(paper, tmp_path / "docs")
+    publish_together(paper, tmp_path / "docs")
     assert {path.name: path.read_bytes() for path in (tmp_path / "docs").iterdir()} == before
 
 
@@ -90,9 +90,9 @@ def test_runs_of_older_code_are_data_and_runs_of_other_settings_are_not(tmp_path
 
 def test_unfinished_grids_are_published_as_far_as_they_are(tmp_path: Path) -> None:
     config = read_config(tiny_values(tmp_path), tmp_path)
-    assert publish(config, tmp_path / "docs") == dict.fromkeys(("runs", "classes", "marginals", "epochs"), 0)
+    assert publish_together(config, tmp_path / "docs") == dict.fromkeys(("runs", "classes", "marginals", "epochs"), 0)
     write_whole(config, FIRST, "sl", 0.5)
-    assert publish(config, tmp_path / "docs")["runs"] == 3
+    assert publish_together(config, tmp_path / "docs")["runs"] == 3
 
 
 def test_entries_with_the_same_sigma_share_their_marginals(tmp_path: Path) -> None:
@@ -126,5 +126,5 @@ def test_other_grids_get_a_file_of_their_own(tmp_path: Path) -> None:
 
 
 def read_published(config: Config, folder: Path) -> pd.DataFrame:
-    publish(config, folder / "main")
+    publish_together(config, folder / "main")
     return read(folder / "main", "runs")

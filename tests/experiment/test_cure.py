@@ -16,7 +16,9 @@ from fabricated import run_file, write_run
 from nslimb.errors import DataError
 from nslimb.experiment import names, places
 from nslimb.experiment.cells import Cell
+from nslimb.experiment.collect import publish
 from nslimb.experiment.config import Config, read_file
+from nslimb.experiment.readings import COLUMNS
 from nslimb.experiment.results import cure
 from nslimb.experiment.results.data import FOLDER
 from nslimb.experiment.runs.base import read_schema, write_schema
@@ -77,10 +79,10 @@ def test_from_runs_to_tables(tmp_path: Path) -> None:
         recall = (np.diag(matrix) / 10).tolist()
         changes = {"true": RATIOS, "recall": recall, "shortcut": learned, "matrix": matrix.tolist()}
         finish(config, cell("even_odd", seed), "transport", recall[0], **changes)
-    assert cure.publish(tmp_path, tmp_path) == {"shortcuts": 36}
+    assert publish(config, tmp_path) == {"shortcuts": 36}
     with (tmp_path / "shortcuts.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
-    assert list(rows[0]) == cure.COLUMNS["shortcuts"]
+    assert list(rows[0]) == COLUMNS["shortcuts"]
     by_key = {(row["benchmark"], row["seed"], row["method"]): row for row in rows}
     first = by_key["half", "3", "transport"]
     assert [float(first[key]) for key in ("accuracy", "weak_accuracy", "eta", "tau")] == [97, 90, 1, 30]
@@ -110,7 +112,7 @@ def test_two_networks_beside_one(tmp_path: Path) -> None:
     config = grid("spaces", tmp_path)
     for name, digit in (("hwf", 0.8), ("hwf_two", 0.9)):
         finish(config, cell(name, 1, "3", "15"), "sl", 0.7, spaces={"digit": digit, "operator": 0.95})
-    assert cure.publish(tmp_path, tmp_path) == {"spaces": 2}
+    assert publish(config, tmp_path) == {"spaces": 2}
     head, one, two = rows_of(cure.space_table(cure.load(tmp_path, "spaces")))
     assert head[4:] == ["symbols (%)", "digits (%)", "operators (%)", "formulas (%)"]
     assert one == ["HWF-3", "sl", "one", "1", "70.0", "80.0", "95.0", "90.0"]
@@ -118,7 +120,6 @@ def test_two_networks_beside_one(tmp_path: Path) -> None:
 
 
 def test_without_runs_pages_say_so(tmp_path: Path) -> None:
-    assert cure.publish(tmp_path, tmp_path) == {}
     assert cure.shortcut_tables(cure.load(tmp_path, "shortcuts")) == "No run has been published yet.\n"
     assert cure.space_table(cure.load(tmp_path, "spaces")) == "No run has been published yet.\n"
     assert cure.readme_row(cure.load(tmp_path, "shortcuts")) == ""
@@ -132,7 +133,7 @@ def test_without_runs_pages_say_so(tmp_path: Path) -> None:
 
 def test_pages_are_what_the_published_files_say() -> None:
     for path, text in cure.pages(FOLDER, ROOT).items():
-        assert path.read_text() == text, f"{path} is not what `make shortcuts` writes"
+        assert path.read_text() == text, f"{path} is not what `make results` writes"
 
 
 def test_every_number_on_the_pages_is_in_the_published_files() -> None:

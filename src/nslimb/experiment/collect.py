@@ -12,6 +12,8 @@ from nslimb.experiment import names
 from nslimb.experiment.cells import runs
 from nslimb.experiment.config import Config
 from nslimb.experiment.gather import GridRun, gather
+from nslimb.experiment.readings import COLUMNS as READINGS
+from nslimb.experiment.readings import publish_readings
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.run import RunFile
 from nslimb.experiment.tables import write_csv
@@ -118,6 +120,13 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
     ]
 
 
+def publish(config: Config, folder: Path) -> dict[str, int]:
+    """Write what the pages need of a grid's finished runs into CSV files in ``folder``; the rows of each file."""
+    if config.name in MAIN.values():
+        return publish_together(config, folder)
+    return (publish_readings if config.name in READINGS else publish_apart)(config, folder)
+
+
 def publish_apart(config: Config, folder: Path) -> dict[str, int]:
     """Write the runs of a grid into a file of its own name, with the ``entry`` of the configuration they are of.
 
@@ -135,7 +144,7 @@ def publish_apart(config: Config, folder: Path) -> dict[str, int]:
     return {config.name: len(rows)}
 
 
-def publish(config: Config, folder: Path) -> dict[str, int]:
+def publish_together(config: Config, folder: Path) -> dict[str, int]:
     """Write the tables of a grid into ``folder``; rows of other protocols that are there stay. Rows of each file."""
     written = {}
     for name, frame in collect(config).items():

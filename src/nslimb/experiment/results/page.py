@@ -1,4 +1,5 @@
-"""``python -m nslimb.experiment.results.page``: docs/results.md and its figures, docs/addition.md, the README's table.
+"""``python -m nslimb.experiment.results.page``: docs/results.md and its figures, docs/addition.md, and the tables of
+docs/shortcuts.md, docs/knowledge.md and the README.
 
 All of it from the CSV files in docs/results; where runs are missing, the page says so.
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from nslimb.errors import NslimbError
 from nslimb.experiment import places
-from nslimb.experiment.results import addition, claims, costs, difficulty, frontier, mitigation, score
+from nslimb.experiment.results import addition, claims, costs, cure, difficulty, frontier, mitigation, score
 from nslimb.experiment.results.data import FOLDER, Results, load
 from nslimb.experiment.results.figures import FIGURES
 from nslimb.experiment.results.layout import tables
@@ -76,6 +77,7 @@ def main() -> None:
     try:
         write_page(FOLDER, places.ROOT / "docs" / "results.md", places.ROOT / "README.md")
         addition.write_page(FOLDER, places.ROOT / "docs" / "addition.md")
+        cure.write_pages(FOLDER, places.ROOT)
     except NslimbError as error:
         sys.exit(f"nslimb: {error}")
 
