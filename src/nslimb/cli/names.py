@@ -17,6 +17,7 @@ METHOD_NAMES = (
     "sot-emp",
     "sot-alg1",
     "transport",
+    "transport-named",
 )
 NETWORK_NAMES = ("auto", "lenet", "lenet45", "symbolnet", "resnet18", "resnet-narrow")
 SOURCE_NAMES = ("mnist5k", "mnist", "cifar10", "hwf", "hwf-embedded")

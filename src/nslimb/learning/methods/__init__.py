@@ -29,6 +29,7 @@ METHODS: Registry[type[Method]] = Registry(
         "sot-alg1": "nslimb.learning.methods.sot:SotAlg1",
         "sot-gold": "nslimb.learning.methods.sot:SotGold",
         "transport": "nslimb.learning.methods.transport:Transport",
+        "transport-named": "nslimb.learning.methods.transport_named:TransportNamed",
         "supervised": "nslimb.learning.methods.supervised:Supervised",
     },
 )
