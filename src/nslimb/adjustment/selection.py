@@ -24,7 +24,7 @@ _TIE = {"accuracy": 0.0, "likelihood": 1e-6}
 _LOWEST = -1e3
 # At most so many numbers, or samples in a pass over sigma's diagram, in memory at a time.
 _NUMBERS, _SAMPLES = 2**25, 2**14
-CHANCE = 2.0  # standard errors: a gain of no more may be chance
+CHANCE = 2.5  # standard errors: a gain of no more may be chance, as the best of up to 200 settings is looked at
 PAPER_BATCH = 32  # validation samples that the paper adjusts together
 
 
