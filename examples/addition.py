@@ -22,6 +22,8 @@ def main(digits: int, source: str = "mnist5k", epochs: int = 20, seed: int = 1) 
     data = load(source)
     images = torch.from_numpy(data.images).unsqueeze(1).float() / 127.5 - 1
     labels, is_test = torch.from_numpy(data.labels), torch.from_numpy(data.is_test)
+    if not (most := min(int(is_test.sum()), int((~is_test).sum())) // 2) >= digits >= 1:
+        raise typer.BadParameter(f"{source} has images for numbers of 1 to {most} digits, not of {digits}")
     train, test = (in_tuples(is_test == part, 2 * digits) for part in (False, True))
     sigma = nslimb.sigma.addition(digits)
     sums = sigma.apply(labels[train])  # all that training sees of the labels
@@ -31,8 +33,7 @@ def main(digits: int, source: str = "mnist5k", epochs: int = 20, seed: int = 1) 
     for _ in track(range(epochs), "training"):
         network.train()
         for rows in torch.randperm(len(train)).split(BATCH):
-            log_scores = scores(network, images[train[rows]])
-            loss = nslimb.semantic_loss(log_scores, sums[rows], sigma).mean() / digits
+            loss = nslimb.semantic_loss(scores(network, images[train[rows]]), sums[rows], sigma).mean() / digits
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,6 +72,11 @@ def in_turns(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
             run()
             taken[name].append(time.process_time() - began)
     return {name: 1e3 * sorted(times)[REPEATS // 10] for name, times in taken.items()}
+
+
+def is_there(module: str) -> bool:
+    """Whether a peer is installed; what is measured of one that is not is a row that says so."""
+    return find_spec(module) is not None
 
 
 def tell(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
-from circuits import Fold, compiled, from_diagram, make_step
-from common import BATCH, in_turns, tell
+from common import BATCH, in_turns, is_there, tell
+from words import COMPILATION, LOSS, NOT_INSTALLED, ON_OURS, ON_SDD, OURS
 
 import nslimb
 from nslimb import Sigma
 
+if TYPE_CHECKING:
+    from sdd import Fold
+
 CLOSE = 1e-5
-OURS, ON_OURS, ON_SDD = "nslimb", "KLay on our diagram", "KLay on PySDD's circuit"
 
 
 def _sum(state: int, _position: int, label: int) -> int:
@@ -57,6 +60,21 @@ def value_of(label: Any) -> int:
     return sum(digit * 10**k for k, digit in enumerate(label)) if isinstance(label, tuple) else label
 
 
+def circuits_for(sigma: Sigma, fold: Fold) -> dict[str, Callable[[], Any] | None]:
+    """How KLay gets its circuit for a listed sigma; None where what that takes is not installed."""
+    makers: dict[str, Callable[[], Any] | None] = dict.fromkeys((ON_OURS, ON_SDD))
+    if is_there("klay"):
+        from circuits import from_diagram
+
+        makers[ON_OURS] = partial(from_diagram, sigma)
+    if is_there("klay") and is_there("pysdd"):
+        from sdd import compiled
+
+        results = [value_of(label) for label in sigma.weak_labels]
+        makers[ON_SDD] = partial(compiled, fold, results, sigma.num_classes, sigma.arity)
+    return makers
+
+
 def measure(task: str) -> None:
     build, fold = TASKS[task]
     began = time.process_time()
@@ -69,24 +87,23 @@ def measure(task: str) -> None:
     indices = weak if sigma.is_listed else listed.encode(sigma.decode(weak))
     own = ours(sigma, logits, weak)
     expected = own()
-    tell(task, OURS, "compilation, s", seconds)
-    results = [value_of(label) for label in listed.weak_labels]
-    circuits = {
-        ON_OURS: lambda: from_diagram(listed),
-        ON_SDD: lambda: compiled(fold, results, 10, sigma.arity),
-    }
-    for place, (name, make) in enumerate(circuits.items()):
+    tell(task, OURS, COMPILATION, seconds)
+    tell(task, OURS, LOSS, in_turns({OURS: own})[OURS], ratio=1.0)
+    for name, make in circuits_for(listed, fold).items():
+        if make is None:
+            tell(task, name, LOSS, None, NOT_INSTALLED)
+            continue
+        from circuits import make_step
+
         began = time.process_time()
         circuit = make()
-        tell(task, name, "compilation, s", time.process_time() - began, package="klaycircuits")
+        tell(task, name, COMPILATION, time.process_time() - began, package="klaycircuits")
         theirs = make_step(circuit, logits, indices)
         difference = float((theirs() - expected).abs().max())
         if difference > CLOSE:
             raise SystemExit(f"{task}: {name} differs from ours by {difference}")
         taken = in_turns({OURS: own, name: theirs})
-        if place == 0:
-            tell(task, OURS, "loss of a batch, ms", taken[OURS], ratio=1.0)
-        tell(task, name, "loss of a batch, ms", taken[name], package="klaycircuits", ratio=taken[name] / taken[OURS])
+        tell(task, name, LOSS, taken[name], package="klaycircuits", ratio=taken[name] / taken[OURS])
 
 
 if __name__ == "__main__":

@@ -11,12 +11,13 @@ from statistics import median
 from typing import Any
 
 import torch
-from common import BATCH, Data, network, pairs, tell
+from common import BATCH, Data, is_there, network, pairs, tell
 from torch import nn
+from words import NOT_INSTALLED, OURS
 
 import nslimb
 
-TASK = "MNIST-Add, N = 1"
+TASK, STEP, DEEPPROBLOG = "MNIST-Add, N = 1", "training step, ms", "DeepProbLog, exact"
 STEPS = 5
 PROGRAM = """
 nn(lenet, [X], Y, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]) :: digit(X, Y).
@@ -92,7 +93,11 @@ def ours(data: Data) -> Callable[[int], None]:
 
 def main(folder: Path) -> None:
     data = pairs(folder)
-    steps = {"nslimb": ours(data), "DeepProbLog, exact": theirs(data)}
+    steps = {OURS: ours(data)}
+    if is_there("deepproblog"):
+        steps[DEEPPROBLOG] = theirs(data)
+    else:
+        tell(TASK, DEEPPROBLOG, STEP, None, NOT_INSTALLED)
     taken: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(STEPS + 2):
         for name, step in steps.items():
@@ -100,8 +105,8 @@ def main(folder: Path) -> None:
             step(number)
             taken[name].append(time.process_time() - began)
     for name, times in taken.items():
-        package = "" if name == "nslimb" else "deepproblog"
-        tell(TASK, name, "training step, ms", 1e3 * median(times[2:]), "network and all", package)
+        package = "" if name == OURS else "deepproblog"
+        tell(TASK, name, STEP, 1e3 * median(times[2:]), "network and all", package)
 
 
 if __name__ == "__main__":

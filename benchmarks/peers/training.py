@@ -9,8 +9,9 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import torch
-from common import BATCH, EPOCHS, SEEDS, Data, accuracies, network, pairs, tell
+from common import BATCH, EPOCHS, SEEDS, Data, accuracies, is_there, network, pairs, tell
 from torch import nn
+from words import NOT_INSTALLED, OURS
 
 import nslimb
 
@@ -58,9 +59,12 @@ def train_ablkit(data: Data, seed: int) -> tuple[nn.Module, float]:
 
 
 def main(system: str, folder: Path) -> None:
+    if system == "ablkit" and not is_there("ablkit"):
+        tell(TASK, "ABLkit", "epoch, s", None, NOT_INSTALLED)
+        return
     data = pairs(folder)
     train = train_ablkit if system == "ablkit" else train_ours
-    named = {"system": "ABLkit", "package": "ablkit"} if system == "ablkit" else {"system": "nslimb"}
+    named = {"system": "ABLkit", "package": "ablkit"} if system == "ablkit" else {"system": OURS}
     seconds, found = [], []
     for seed in SEEDS:
         trained, taken = train(data, seed)

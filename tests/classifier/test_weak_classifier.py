@@ -310,7 +310,9 @@ def test_sequences_as_weak_labels(tmp_path: Path) -> None:
     assert found.ratios_ is None
     found.save(tmp_path)
     loaded = WeakClassifier.load(tmp_path)
-    assert loaded.weak_score(images, tuples, weak) == found.weak_score(images, tuples, weak)
+    integers = [ones + 10 * tens for ones, tens in weak]  # type: ignore[misc]
+    for values in (weak, integers):
+        assert loaded.weak_score(images, tuples, values) == found.weak_score(images, tuples, weak)
     with pytest.raises(InvalidInput, match="weak: expected"):
         found.fit(images, tuples, [label[:1] for label in weak])  # type: ignore[index]
     with pytest.raises(InvalidInput, match="adjust: expected none"):

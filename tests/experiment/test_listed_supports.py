@@ -153,7 +153,7 @@ def share_by_hand(recipe: Any, host: Host, into: Path) -> float:
         scores = run.scores(images[None])[0]
         allowed = [np.flatnonzero(row) for row in run.sigma.accepted]
         read = [max(labels_here, key=lambda j: float(row[j])) for row, labels_here in zip(scores, allowed, strict=True)]
-        right += int(run.sigma.apply([read])[0]) == int(run.sigma.apply([labels])[0])
+        right += np.array_equal(run.sigma.apply(read), run.sigma.apply(labels))
     return right / len(run.gold.test_tuples)
 
 

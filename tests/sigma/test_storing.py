@@ -95,6 +95,19 @@ def test_the_librarys_come_back_with_names_and_order(sigma: Sigma) -> None:
     assert back.decode(weak[known]) == sigma.decode(weak[known])
 
 
+def test_an_addition_still_takes_integers() -> None:
+    spaced = nslimb.sigma.addition(2).with_spaces({"first": [0, 1], "second": [2, 3]})
+    for sigma in (nslimb.sigma.addition(2), spaced):
+        back = through_json(sigma)
+        assert back.encode([42, (2, 4, 0)]).tolist() == [[2, 4, 0]] * 2
+        assert (back.options, back.groups) == (sigma.options, sigma.groups)
+        with pytest.raises(InvalidInput, match="values: expected sums from 0 to 198"):
+            back.encode([199])
+    described, arrays = take_apart(nslimb.sigma.addition(2))
+    del described["digits"]  # as in files of before
+    assert put_together(described, arrays).encode([(2, 4, 0)]).tolist() == [[2, 4, 0]]
+
+
 def test_a_family_is_refused() -> None:
     with pytest.raises(InvalidInput, match="sigma: expected one sigma for all samples"):
         take_apart(nslimb.sigma.family({"max": nslimb.sigma.maximum(2), "sum": nslimb.sigma.total(2)}))

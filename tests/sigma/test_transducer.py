@@ -227,6 +227,16 @@ def test_listed_is_the_same_function(problem: Problem) -> None:
             machine.sigma.listed(limit=len(weak) - 1)
 
 
+def test_listed_keeps_classes_and_spaces() -> None:
+    sigma = Sigma.from_transducer(0, lambda s, y: (s, y), None, num_classes=2, arity=3, class_names=["no", "yes"])
+    assert sigma.listed().class_names == ("no", "yes")
+    assert sigma.listed().groups is None
+    spaced = sigma.with_spaces({"a": [0, 2], "b": [1]})
+    assert spaced.listed().spaces == spaced.spaces
+    assert spaced.listed().groups == (0, 1, 0)
+    assert spaced.listed().by_space().class_names == ("a no", "a yes", "b no", "b yes")
+
+
 @settings(max_examples=25)
 @given(problems(max_arity=3, max_classes=3))
 def test_first_and_second_derivatives(problem: Problem) -> None:

@@ -23,6 +23,25 @@ def test_unambiguous_means_that_diagonals_differ(sigma: Sigma) -> None:
     assert is_m_unambiguous(sigma) == (None not in values and len(set(values)) == sigma.num_classes)
 
 
+def test_sequences_are_compared_as_wholes() -> None:
+    """By the same answers as where every sequence is listed."""
+    assert is_m_unambiguous(nslimb.sigma.addition(1))
+    assert total_risk_bound(nslimb.sigma.addition(1), 0.001) == total_risk_bound(nslimb.sigma.total(2), 0.001)
+    assert total_risk_bound(nslimb.sigma.addition(15), 0.0) == 0.0
+    steps = Sigma.from_transducer(0, lambda s, y: (s + 1, s), None, 2, 2)  # whatever the labels: 0, 1
+    halves = Sigma.from_transducer(0, lambda s, y: (s, y // 2), None, 4, 2)
+    even = Sigma.from_transducer(0, lambda s, y: (s, y) if y % 2 == 0 else None, None, 3, 2)
+    for sigma, message in (
+        (steps, "the same weak label for 0 repeated and 1 repeated"),
+        (halves, "the same weak label for 0 repeated and 1 repeated"),
+        (even, "no weak label for 1 repeated"),
+    ):
+        for form in (sigma, sigma.listed()):
+            assert not is_m_unambiguous(form)
+            with pytest.raises(InvalidInput, match=message):
+                total_risk_bound(form, 0.0)
+
+
 def test_the_papers_components() -> None:
     assert all(map(is_m_unambiguous, (nslimb.sigma.maximum(50), nslimb.sigma.total(3), nslimb.sigma.counterexample())))
     assert is_m_unambiguous(nslimb.sigma.smallest_parent())

@@ -16,7 +16,7 @@ from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.timing import Timing
 from nslimb.experiment.shortcuts import told
-from nslimb.experiment.titles import printed_adjustments
+from nslimb.experiment.titles import printed_adjustments, printed_name
 from nslimb.experiment.verdict import verdict
 from nslimb.files import set_aside, write_text
 
@@ -50,8 +50,7 @@ def write_table(config: Config, name: str) -> None:
     runs = gather(config, table_runs(config, name))
     reference = papers_entries(config, entry)
     frame = tables.tidy(name, runs, printed_adjustments(config), config.protocol, block.source, reference)
-    epochs = block.training.get("epochs", config.training.epochs)
-    how = f"{block.source}, {epochs} epochs, {len(config.seeds_of(entry))} seed(s)"
+    how = f"{block.source}, {_epochs(config, entry)}, {len(config.seeds_of(entry))} seed(s)"
     missing = sum(run.metrics is None for run in runs)
     gap = f", {missing} of {len(runs)} runs missing" if missing else ""
     caption = f"{name}: accuracy (%), protocol {config.protocol}, {how}{gap}{_PROTOCOLS[config.protocol]}"
@@ -98,6 +97,15 @@ def write_all(config: Config) -> None:
                 break
             except BrokenFile as error:
                 set_aside(error.path)
+
+
+def _epochs(config: Config, entry: str) -> str:
+    """How long the methods of a benchmark train, with those that differ from the first in brackets."""
+    variants = config.benchmarks[entry].methods
+    epochs = {printed_name(config, entry, each.name): config.training_of(entry, each).epochs for each in variants}
+    usual, *_ = epochs.values()
+    others = ", ".join(f"{name}: {number}" for name, number in epochs.items() if number != usual)
+    return f"{usual} epochs" + (f" ({others})" if others else "")
 
 
 def _write_front(config: Config) -> None:

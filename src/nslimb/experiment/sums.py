@@ -49,13 +49,13 @@ def interval(values: list[float]) -> dict[str, float]:
 
 
 def laid_out(frame: Frame, published: Frame) -> Frame:
-    """Methods below each other, ours first, a column for each N."""
+    """Methods below each other, ours first, a column for each N; others where they have an entry for one of these N."""
     sizes = sorted(set(frame["N"]))
     ours = {(row["training"], row["N"]): _entry(row) for row in frame.to_dict("records")}
     wide = {name: [ours.get((name, size), "") for size in sizes] for name in dict.fromkeys(frame["training"])}
     wide["digits of 99 % each"] = [f"{100 * 0.99 ** (2 * size):.1f}" for size in sizes]
     theirs = {(row["system"], row["N"]): _printed(row) for row in published.to_dict("records")}
-    for system in dict.fromkeys(published["system"]):
+    for system in dict.fromkeys(published.loc[published["N"].isin(sizes), "system"]):
         wide[f"{system} (published)"] = [theirs.get((system, size), "") for size in sizes]
     laid: Frame = pd.DataFrame.from_dict(wide, orient="index", columns=[f"N = {size}" for size in sizes])
     return laid

@@ -206,7 +206,9 @@ class Family(Sigma):
 
     def log_valid(self, log_scores: Tensor, member: Any = None) -> Tensor:
         """log P(y has a weak label) by one member: [B, M, c] -> [B], differentiable."""
-        return self.member(member).log_valid(log_scores[:, : self.lengths[self._find(member, "member")]])
+        length = self.lengths[self._find(member, "member")]
+        check_log_scores(log_scores, self.arity, self.num_classes)
+        return self.member(member).log_valid(log_scores[:, :length])
 
     def log_valid_at(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         """log P(y has a weak label) by the members of the samples' checked weak labels: [B]."""

@@ -49,7 +49,7 @@ def addition(digits: int) -> Transducer:
 
     pairs = [position for i in reversed(range(number)) for position in (i, number + i)]
     diagram = compile_transducer(("first", 0), step, lambda state: state[1], 10, 2 * number, pairs, MAX_STATES)
-    return Transducer(diagram, "addition", {"digits": number}, spell=partial(_digits_of_sum, number))
+    return Transducer(diagram, "addition", {"digits": number}, spell=partial(digits_of_sum, number))
 
 
 def comparison(digits: int) -> Sigma:
@@ -132,7 +132,7 @@ def automaton(
     return Sigma(diagram, "automaton")
 
 
-def _digits_of_sum(digits: int, value: Any) -> list[Hashable]:
+def digits_of_sum(digits: int, value: Any) -> list[Hashable]:
     """An integer as the digits of a sum of two numbers of so many digits, the least significant first."""
     largest = 2 * (10**digits - 1)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value <= largest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from nslimb.errors import DataError, InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD, Diagram
 from nslimb.sigma.emitting import SILENT, Emitting
+from nslimb.sigma.sequences import digits_of_sum
 from nslimb.sigma.tagged import from_tagged, to_tagged
 from nslimb.sigma.transducer import Transducer
 
@@ -21,7 +23,7 @@ Arrays = dict[str, IntArray]
 def take_apart(sigma: Sigma) -> tuple[dict[str, Any], Arrays]:
     """Everything that the passes over a sigma need, as JSON values and as arrays by name.
 
-    The program for Scallop is not kept, nor the integers that an addition takes beside its digits. A family is refused.
+    The program for Scallop is not kept. A family is refused.
     """
     diagram = Sigma.check(sigma).diagram if not isinstance(sigma, Transducer) else sigma.emitting
     described: dict[str, Any] = {
@@ -39,6 +41,7 @@ def take_apart(sigma: Sigma) -> tuple[dict[str, Any], Arrays]:
             "kind": "transducer",
             "symbols": [to_tagged(symbol) for symbol in diagram.symbols],
             "length": diagram.length,
+            "digits": sigma.options.get("digits"),  # of an addition, whose sums may be given as integers
         }
         arrays |= {f"emissions {i}": part for i, part in enumerate(diagram.emissions)}
         arrays |= {f"places {i}": part for i, part in enumerate(diagram.places)}
@@ -68,7 +71,9 @@ def put_together(described: Mapping[str, Any], arrays: Mapping[str, IntArray]) -
             length=int(described["length"]),
         )
         _check_emissions(emitting)
-        return _with_spaces(Transducer(emitting, name, class_names=classes), described)
+        digits = described.get("digits")  # files of before have none
+        options, spell = ({}, None) if digits is None else ({"digits": digits}, partial(digits_of_sum, int(digits)))
+        return _with_spaces(Transducer(emitting, name, options, classes, spell), described)
     except (KeyError, TypeError, ValueError, IndexError, InvalidInput) as error:
         raise DataError(f"a saved sigma that cannot be put together ({error!r})") from error
 

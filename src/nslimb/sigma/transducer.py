@@ -132,7 +132,9 @@ class Transducer(Sigma):
     def listed(self, limit: int = 10_000) -> Sigma:
         """The same function as an ordinary Sigma, whose weak labels are tuples; more than ``limit`` are refused."""
         diagram = list_weak_labels(self._emitting, check_count("limit", limit))
-        return Sigma(diagram, self.name, self.options, self.class_names)
+        same = Sigma(diagram, self.name, self.options, self.class_names)
+        same._spaces = self._spaces
+        return same
 
     def _observe(self, weak: Tensor) -> Observed:
         symbols = weak.t()

@@ -36,7 +36,7 @@ def is_m_unambiguous(sigma: Sigma) -> bool:
     False
     """
     diagonal = _diagonal(Sigma.check(sigma))
-    return bool((diagonal >= 0).all()) and len(np.unique(diagonal)) == sigma.num_classes
+    return bool((diagonal >= 0).all()) and len(np.unique(diagonal, axis=0)) == sigma.num_classes
 
 
 def total_risk_bound(sigma: Sigma, partial_risk: Any) -> Any:
@@ -141,14 +141,17 @@ def generalisation_bound(
 
 
 def _diagonal(sigma: Sigma) -> np.ndarray:
-    """The weak index of (l, ..., l) for every class l, -1 where invalid: [c]."""
-    return np.asarray(sigma.apply(np.tile(np.arange(sigma.num_classes)[:, None], (1, sigma.arity))))
+    """The weak label of (l, ..., l) for every class l, -1 where invalid: [c, L], a sequence or one index (L = 1)."""
+    weak = sigma.apply(np.tile(np.arange(sigma.num_classes)[:, None], (1, sigma.arity)))
+    return np.asarray(weak).reshape(sigma.num_classes, -1)
 
 
 def _ambiguity(sigma: Sigma) -> str:
     diagonal = _diagonal(sigma)
-    if (diagonal < 0).any():
-        return f"no weak label for {int(np.argmin(diagonal))} repeated"
-    first = next(label for label in range(len(diagonal)) if (diagonal == diagonal[label]).sum() > 1)
-    second = np.flatnonzero(diagonal == diagonal[first])[1]
+    invalid = (diagonal < 0).any(axis=1)
+    if invalid.any():
+        return f"no weak label for {int(np.argmax(invalid))} repeated"
+    same = (diagonal[:, None] == diagonal).all(axis=2)
+    first = int(np.argmax(same.sum(axis=1) > 1))
+    second = np.flatnonzero(same[first])[1]
     return f"the same weak label for {first} repeated and {second} repeated"
