@@ -232,7 +232,8 @@ def _outcome(
 def _values(scores: Tensor, truth: Tensor, sigma: Sigma, criterion: Criterion) -> Tensor:
     """The criterion of each sample under log-scores [K, B, M, c]; float64 [K, B]."""
     if criterion == "accuracy":
-        return sigma.explains(scores.argmax(dim=-1), truth).double()
+        right: Tensor = sigma.explains(scores.argmax(dim=-1), truth)
+        return right.double()
     weak = truth.expand(len(scores), *truth.shape).flatten(0, 1)
     likelihoods = [
         sigma.log_likelihood(part.double(), labels)

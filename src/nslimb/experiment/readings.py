@@ -30,10 +30,12 @@ def collect_readings(config: Config) -> Frame:
     """A row for each finished run of one of the grids."""
     done = [run for run in gather(config, runs(config), any_code=True) if run.finished]
     if config.name == "spaces":
-        return pd.DataFrame([_space_row(run) for run in done], columns=COLUMNS["spaces"])
-    rows = [_shortcut_row(run) for run in done]
-    rows += [_renamed_row(run) for run in done if run.cell.benchmark == "even_odd" and not run.supervised]
-    return pd.DataFrame(rows, columns=COLUMNS["shortcuts"])
+        rows = [_space_row(run) for run in done]
+    else:
+        rows = [_shortcut_row(run) for run in done]
+        rows += [_renamed_row(run) for run in done if run.cell.benchmark == "even_odd" and not run.supervised]
+    frame: Frame = pd.DataFrame(rows, columns=COLUMNS[config.name])
+    return frame
 
 
 def _measured(run: GridRun) -> dict[str, Any]:
