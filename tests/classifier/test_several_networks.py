@@ -188,6 +188,34 @@ def test_transport_takes_the_best_of_its_starts(tmp_path: Path) -> None:
     np.testing.assert_allclose(made.ratios_, ratios)  # type: ignore[arg-type]
 
 
+def test_known_ratios_are_told_as_known(tmp_path: Path) -> None:
+    """A fourth class never occurs: no group names it, and nothing is said that rests on independent labels."""
+    data = bars(40)
+    given = {"method": "transport", "epochs": 1, "method_settings": {"other_taus": (), "other_etas": ()}}
+    made = WeakClassifier(nslimb.sigma.maximum(2, 4), ratios=[0.3, 0.3, 0.4, 0], **given)  # type: ignore[arg-type]
+    made.fit(data.images, data.tuples, data.weak)
+    assert made.untold_ == []
+    assert made.model_.known_ratios
+    made.save(tmp_path)
+    assert WeakClassifier.load(tmp_path).model_.known_ratios
+    estimated = {**given, "method_settings": {"ratios": "estimated", "other_taus": (), "other_etas": ()}}
+    found = WeakClassifier(nslimb.sigma.maximum(2, 4), **estimated)  # type: ignore[arg-type]
+    assert not found.fit(data.images, data.tuples, data.weak).model_.known_ratios
+
+
+@pytest.mark.parametrize("method", ["auto", "sl", "sot-alg1"])
+def test_ratios_that_a_method_would_not_look_at_are_refused(method: str) -> None:
+    with pytest.raises(InvalidInput, match=r"one that takes known ratios \(transport\)"):
+        WeakClassifier(nslimb.sigma.maximum(2, 3), method=method, ratios=[0.3, 0.3, 0.4])
+    with pytest.raises(InvalidInput, match="transport with ratios='estimated'"):
+        WeakClassifier(
+            nslimb.sigma.maximum(2, 3),
+            method="transport",
+            ratios=[0.3, 0.3, 0.4],
+            method_settings={"ratios": "estimated"},
+        )
+
+
 def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("photos").mkdir()
@@ -204,7 +232,12 @@ def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: p
     done = run(*train, "--method", "transport", "--ratios", "r.json")
     assert done.exit_code == 0, done.output
     assert "start 3 of 3" in done.output
+    assert "known ratios of the classes" in " ".join(done.output.split())
+    assert "estimated" not in done.output
     np.testing.assert_allclose(WeakClassifier.load("model").ratios_, [0.3, 0.3, 0.4])  # type: ignore[arg-type]
+    done = run(*train, "--ratios", "r.json", "--out", "other")
+    assert done.exit_code == 2
+    assert "method: expected one that takes known ratios (transport), as ratios are given, got recipe" in done.output
     Path("wrong.json").write_text(json.dumps([0.5, 0.5]))
     done = run(*train, "--method", "transport", "--ratios", "wrong.json", "--out", "other")
     assert done.exit_code == 2

@@ -196,6 +196,7 @@ def test_from_a_recipe_to_metrics(tmp_path: Path, changes: dict[str, Any]) -> No
         adjust_recipe(config, cell, method), host, into
     )
     assert load_samples(tmp_path / names.SAMPLES).train_weak.ndim == (2 if changes.get("sigma") == "partial" else 1)
+    assert read_schema(tmp_path / names.MARGINALS, Marginals).known == (not changes)
     if changes:
         assert described.start is None
         assert (metrics.spaces is None) == (changes["sigma"] != "hwf")
