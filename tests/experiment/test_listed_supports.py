@@ -123,6 +123,43 @@ def test_known_ratios() -> None:
     assert given_ratios(grid(sigma="sum", ratios=[0.1] * 10), "half", "2") == [0.1] * 10
 
 
+@pytest.mark.parametrize("method", ["recipe", "sl-prior", "sot-alg1", "ilp-alg1", "transport"])
+def test_algorithm_1_is_refused_where_labels_are_not_independent(method: str) -> None:
+    """Its place would be taken by the true ratios of the support, under the name of an estimate."""
+    entry = {"mine": {"method": method, **({"ratios": "estimated"} if method == "transport" else {})}}
+    message = (
+        rf"benchmarks\.half: methods\.mine: expected .*Algorithm 1, which does not hold .*transport.*, got {method}"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        grid(methods=[entry])
+    assert grid(methods=[entry], sigma="sum")
+    assert grid(methods=["sl", "transport", "sot-emp", "sot-gold", "supervised"])
+
+
+def test_every_image_once_is_refused_where_label_vectors_are_listed() -> None:
+    with pytest.raises(InvalidInput, match=r"benchmarks\.half: samples: expected a number, as only listed .* got once"):
+        grid(methods=["sl"], samples="once")
+    assert grid(methods=["sl"], samples="once", sigma="sum")
+
+
+def test_both_equations_list_nothing() -> None:
+    """MNMath lists label vectors for one equation alone: both are drawn, estimated and measured as any other sigma."""
+    cell = Cell("half", "8", "0", "1")
+    both = grid(sigma="mnmath", M=[8], methods=["recipe"], ratios=[0.1] * 10)
+    assert "support" not in samples_recipe(both, cell)
+    assert "ratios" not in marginals_recipe(both, cell)
+    assert "support" not in adjust_recipe(both, cell, "recipe")
+    one, cell = grid(sigma={"mnmath": {"equation": "sum"}}, M=[4]), Cell("half", "4", "0", "1")
+    assert samples_recipe(one, cell)["support"] is True
+    assert marginals_recipe(one, cell)["ratios"] == pytest.approx([0.1] * 10, abs=0.05)
+
+
+@pytest.mark.parametrize(("equation", "arity"), [(None, 4), ("sum", 8), ("product", 8), ("third", 4)])
+def test_equations_that_do_not_fit_are_refused_before_any_job(equation: str | None, arity: int) -> None:
+    with pytest.raises(InvalidInput, match=r"benchmarks\.half: (M: expected [48] digits for equation|equation)"):
+        grid(sigma={"mnmath": {} if equation is None else {"equation": equation}}, M=[arity], methods=["sl"])
+
+
 TWO = {"digit": "lenet45", "operator": "lenet45"}
 
 

@@ -35,7 +35,7 @@ def check_config(config: Config) -> None:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
         _at(f"benchmarks.{name}", _check_ratios, config, name, block)
         if block.samples == ONCE:
-            _at(f"benchmarks.{name}", _check_once, config, block)
+            _at(f"benchmarks.{name}", _check_once, config, name, block)
     _check_lists(config)
 
 
@@ -57,8 +57,7 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
         expected = "integers" if not arity.isdigit() else benchmark.arities(int(arity))
         if expected:
             raise InvalidInput("M", expected, arity)
-        if problem.sigma not in BENCHMARKS:
-            problem.build(int(arity), config.base)
+        problem.build(int(arity), config.base)
     if len({int(arity) for arity in block.M}) < len(block.M):
         raise InvalidInput("M", "distinct values", ", ".join(block.M))
     if isinstance(block.tail, str) and block.tail not in ("exp", "reversed"):
@@ -87,8 +86,10 @@ def _check_source(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("source", expected, f"{block.source!r}, and {path} does not exist")
 
 
-def _check_once(config: Config, block: BenchmarkBlock) -> None:
+def _check_once(config: Config, name: str, block: BenchmarkBlock) -> None:
     """Where every image is used once, none is left for validation, and the tail is that of the images."""
+    if _is_listed(config, name, block):
+        raise InvalidInput("samples", "a number, as only listed label vectors occur, which are drawn", ONCE)
     if config.adjustments:
         expected = "none ([]) with samples: once, which leaves no validation samples to choose their settings by"
         raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
@@ -96,6 +97,11 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
     if block.noise:
         raise InvalidInput("noise", "0 with samples: once", block.noise)
+
+
+def _is_listed(config: Config, name: str, block: BenchmarkBlock) -> bool:
+    """Whether only listed label vectors occur in some of the cells."""
+    return any(block.problem(name).support(int(arity), config.base) is not None for arity in block.M)
 
 
 def _check_spaces(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
@@ -131,7 +137,14 @@ def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
-    config.method_settings(benchmark, variant)
+    settings, needs = config.method_settings(benchmark, variant), method_class(variant.method, config.base).needs
+    estimates = "estimated_ratios" in needs and settings.get("ratios") != "given"
+    if estimates and _is_listed(config, benchmark, config.benchmarks[benchmark]):
+        expected = (
+            "a method that does not estimate ratios by Algorithm 1, which does not hold where label vectors are listed "
+            "(labels are not independent); transport trains with the known ones"
+        )
+        raise InvalidInput(f"methods.{variant.name}", expected, variant.method)
     others = {other.name: other for other in config.benchmarks[benchmark].methods}
     origin, seen = config.start_of(benchmark, variant), [variant.name]
     while origin is not None:
