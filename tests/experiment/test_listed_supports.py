@@ -279,6 +279,12 @@ def test_a_logic_program_in_the_grid(tmp_path: Path) -> None:
     assert all(
         make(config, cell, "sl") != old for make, old in zip((train_recipe, adjust_recipe), recipes, strict=True)
     )
+    (tmp_path / "facts.lp").write_text("big(9).\n")
+    rules.write_text('weak(A) :- label(1, A). #include "facts.lp".')  # whose edits would go unnoticed
+    with pytest.raises(InvalidInput, match=r"benchmarks\.mine: sigma: expected a logic program in one file, got rules"):
+        read_config(values, base=tmp_path)
+    rules.write_text("weak(A) :- label(1, A). % no #include here")
+    assert read_config(values, base=tmp_path)
 
 
 def _last(path: Path) -> float:

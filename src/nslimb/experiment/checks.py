@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
         expected = f"one of {', '.join(BENCHMARKS)}, or a key sigma that says what it is"
         raise InvalidInput("benchmark", expected, repr(name))
     benchmark = problem.benchmark(config.base)
+    _check_one_file(Path(config.base, problem.sigma))
     for arity in block.M:
         expected = "integers" if not arity.isdigit() else benchmark.arities(int(arity))
         if expected:
@@ -72,6 +74,16 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise InvalidInput(f"methods.{variant.name}.{place}", first["msg"], repr(first["input"])) from None
+
+
+def _check_one_file(program: Path) -> None:
+    """A logic program's edits are noticed by its text, which therefore has to be all of it."""
+    if (
+        program.suffix == ".lp"
+        and program.is_file()
+        and re.search(r"(?m)^[^%\n]*#include\b", program.read_text("utf-8"))
+    ):
+        raise InvalidInput("sigma", "a logic program in one file", f"{program.name}, which has an #include")
 
 
 def _check_source(config: Config, block: BenchmarkBlock) -> None:

@@ -246,9 +246,10 @@ class Sigma:
         The program sees ``label(I, C)``, I from 1, C a class name or number, and derives ``weak(S)``; several arguments
         make a tuple. Where it has no answer, or derives no weak atom, the label vector is invalid; two answers, or two
         weak labels in one, are an error that names the label vector. Stratified programs (also with aggregates, and
-        with positive recursion) become diagrams; those with choice rules, disjunction or negation that depends on
-        itself are solved for one label vector after another, up to 100,000. ``classes`` and ``order`` are as in
-        ``from_expression``.
+        with positive recursion) become diagrams; those with choice rules, disjunction, negation that depends on itself,
+        #edge, or an #external that is true or free are solved for one label vector after another, up to 100,000.
+        Optimisation is refused. A class name that is neither a number nor a constant of clingo, such as "New York" or
+        "not", is a string there. ``classes`` and ``order`` are as in ``from_expression``.
 
         Examples
         --------
