@@ -75,6 +75,20 @@ def test_each_kind_has_a_network_of_its_own(fitted: WeakClassifier) -> None:
     assert (fitted.ratios_[1, :3] == 0).all()
 
 
+def test_ratios_by_space_can_be_given_back(fitted: WeakClassifier) -> None:
+    """transport trains a network for each space towards its ratios, as one classifier tells them to the next."""
+    few = {"other_taus": (), "other_etas": ()}
+    again = WeakClassifier(places(), BOTH, "transport", ratios=fitted.ratios_, epochs=1, method_settings=few)
+    again.fit(IMAGES, TUPLES, WEAK)
+    np.testing.assert_allclose(again.ratios_, fitted.ratios_)  # type: ignore[arg-type]
+    by_label = [[0.2, 0.3, 0.5], [0.6, 0.4, 0]]
+    told = WeakClassifier(places(), BOTH, "transport", ratios=by_label)
+    expected = [[0.2, 0.3, 0.5, 0, 0], [0, 0, 0, 0.6, 0.4]]
+    np.testing.assert_allclose(told.method_settings["given_ratios"], expected)
+    with pytest.raises(InvalidInput, match="ratios: expected ratios of at least 0"):
+        WeakClassifier(places(), BOTH, "transport", ratios=[[0.2, 0.3, 0.5], [0.6, 0.4]])
+
+
 def test_it_is_saved_with_its_spaces(fitted: WeakClassifier, tmp_path: Path) -> None:
     fitted.save(tmp_path)
     back = WeakClassifier.load(tmp_path)

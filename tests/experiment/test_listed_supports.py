@@ -115,6 +115,16 @@ def test_known_ratios() -> None:
     assert "ratios" not in train_recipe(grid(methods=["sl"]), Cell("half", "2", "0", "1"), "sl")
     with pytest.raises(InvalidInput, match="classes that occur in the support"):
         grid(ratios=[0.1] * 10)
+    by_position = [own, [0.3, 0.2, 0.2, 0.2, 0.1] + [0.0] * 5]
+    for sigma in ("half", "sum"):
+        config = grid(sigma=sigma, ratios=by_position)
+        recipe = train_recipe(config, Cell("half", "2", "0", "1"), "transport")
+        assert recipe["ratios"] == [pytest.approx(row) for row in by_position]
+        assert read_config(config.model_dump(mode="json")) == config
+        with pytest.raises(InvalidInput, match=r"benchmarks\.half: ratios: expected ratios of at least 0"):
+            grid(sigma=sigma, ratios=[own, own, own])
+        with pytest.raises(InvalidInput, match=r"benchmarks\.half: ratios: expected ratios of at least 0"):
+            grid(sigma=sigma, ratios=[own, own[:5]])
     with pytest.raises(InvalidInput, match=r"shape \[10\]|10 numbers|ratios of at least 0"):
         grid(ratios=[0.5, 0.6])
     with pytest.raises(InvalidInput, match="ratios: expected the ratios of the classes that you know"):

@@ -145,7 +145,7 @@ def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None
         if found is None:
             expected = f"the ratios of the classes that you know, as {asking[0]} trains with them"
             raise InvalidInput("ratios", expected, "none, and all label vectors may occur")
-        check_ratios(found, None, block.problem(benchmark).build(int(arity), config.base).num_classes)
+        check_ratios(found, int(arity), block.problem(benchmark).build(int(arity), config.base).num_classes)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:

@@ -110,15 +110,15 @@ def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None
     }
 
 
-def given_ratios(config: Config, benchmark: str, arity: str) -> list[float] | None:
-    """The ratios of the classes that are known: the configuration's, else those of the label vectors that occur."""
+def given_ratios(config: Config, benchmark: str, arity: str) -> Any:
+    """The ratios that are known, [c] or [M, c]: the configuration's, else those of the label vectors that occur."""
     block = block_of(config, benchmark)
     problem = block.problem(benchmark)
     support = problem.support(int(arity), config.base)
     if support is None:
-        return None if block.ratios is None else list(block.ratios)
+        return block.model_dump(mode="json")["ratios"]
     size = problem.build(int(arity), config.base).num_classes
-    return [float(ratio) for ratio in known_ratios(support, size, block.ratios)]
+    return known_ratios(support, size, block.ratios).tolist()
 
 
 def _ratios(config: Config, cell: Cell, variant: Variant) -> Recipe:
