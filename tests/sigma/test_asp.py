@@ -272,6 +272,20 @@ def test_the_documentations_programs_run_as_printed(tmp_path: Path) -> None:
         assert value == expected.decode(expected.apply([[order[label] for label in vector]]))[0]
 
 
+def test_classes_by_position_in_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a function that builds the sigma, as the documentation prints it; a program alone has one list of classes."""
+    monkeypatch.chdir(tmp_path)
+    page = (EXAMPLES.parents[1] / "docs" / "knowledge.md").read_text()
+    [rules] = re.findall(r"```python\n(# rules\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "rules.py").write_text(rules)
+    (tmp_path / "traffic.lp").write_text((EXAMPLES / "traffic.lp").read_text())
+    done = CliRunner().invoke(app, ["diagnose", "rules.py:traffic", "--arity", "3", "--json"])
+    assert done.exit_code == 0, done.output
+    classes = [row["class"] for row in json.loads(done.stdout)["classes"]]
+    assert classes[:3] + classes[-2:] == ["light green", "light red", "light off", "sign sign", "sign none"]
+    assert resolve_sigma("traffic.lp", 3, ("green", "none", "car"), base=tmp_path).accepted.shape == (3, 3)
+
+
 def test_the_commands_take_programs_and_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rule = "weak(pets) :- label(1, C), label(2, C), C != fox. weak(other) :- not weak(pets)."
