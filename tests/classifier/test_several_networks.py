@@ -258,6 +258,33 @@ def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: p
     assert "ratios: expected ratios of at least 0 that sum to 1" in done.output
 
 
+LARGER = "weak(A) :- label(1, A), label(2, B), A >= B. weak(B) :- label(1, A), label(2, B), A < B."
+
+
+@pytest.mark.parametrize(("rule", "text"), [("rules.lp", LARGER), ("rule.cnf", "p cnf 2 1\n1 2 0\n")])
+def test_the_command_trains_by_a_program_and_by_a_formula(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, text: str
+) -> None:
+    if rule == "rules.lp":
+        pytest.importorskip("clingo")
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    Path(rule).write_text(text)
+    data, formula = bars(40), rule == "rule.cnf"
+    for k, image in enumerate(data.images):
+        Image.fromarray(image).save(f"photos/{k}.png")
+    weak = [larger > 0 if formula else larger for larger in data.weak]
+    rows = [[f"{i}.png", f"{j}.png", s] for (i, j), s in zip(data.tuples, weak, strict=True)]
+    write(Path("samples.csv"), [["a", "b", "weak"], *rows])
+    train = ("train", rule, "samples.csv", "--images", "photos", "--columns", "a,b", "--epochs", 1, "--method", "sl")
+    done = run(*train, *(() if formula else ("--classes", 3)))
+    assert done.exit_code == 0, done.output
+    found = WeakClassifier.load("model")  # without the rule: the sigma is in it
+    assert found.sigma.weak_labels == ((False, True) if formula else (0, 1, 2))
+    assert (found.sigma.num_classes, found.sigma.preimage_sizes()) == ((2, (1, 3)) if formula else (3, (1, 3, 5)))
+    assert set(found.predict(data.images[:9]).tolist()) <= set(range(found.sigma.num_classes))
+
+
 def test_a_space_whose_network_has_the_wrong_number_of_logits() -> None:
     from nslimb.networks import build_spaced
 

@@ -21,6 +21,7 @@ from nslimb.networks import Spaced
 from nslimb.sigma import formula
 from nslimb.sigma.expression import where
 from nslimb.sigma.spaces import apart, own_labels
+from nslimb.theory.spaced import told_apart
 
 SEEN = ("green", "follow", "clear", "red", "sign", "car", "person", "rider", "other")
 
@@ -209,6 +210,18 @@ def test_bounds_are_by_space() -> None:
     np.testing.assert_allclose(bounds.upper[:2], 1, atol=1e-6)
     with pytest.raises(InvalidInput, match="the same ratios at all positions of space bit"):
         nslimb.class_risk_bounds(sigma, RATIOS[[0, 2, 2]], 0.05)
+
+
+def test_a_ratio_of_another_spaces_label_does_not_count() -> None:
+    """Label 2 is none of a bit's: what is left of its row is scaled to sum to 1, and so is every row of ratios [c]."""
+    _, table = told_apart(two_kinds(), np.array([[0.2, 0.6, 0.2], [0.25, 0.75, 0], [0.2, 0.3, 0.5]]))
+    np.testing.assert_allclose(table, [[0.25, 0.75, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0, 0, 0.2, 0.3, 0.5]])
+    _, table = told_apart(two_kinds(), [0.2, 0.3, 0.5])
+    np.testing.assert_allclose(table, [[0.4, 0.6, 0, 0, 0], [0.4, 0.6, 0, 0, 0], [0, 0, 0.2, 0.3, 0.5]])
+    _, again = told_apart(two_kinds(), table)  # over the classes of all spaces already
+    np.testing.assert_allclose(again, table)
+    with pytest.raises(InvalidInput, match="a ratio above 0 for some label of space bit"):
+        told_apart(two_kinds(), [0, 0, 1])
 
 
 def test_what_ratios_can_be_told_is_asked_by_space() -> None:
