@@ -395,6 +395,9 @@ def test_a_logic_program_in_the_grid(tmp_path: Path) -> None:
     rules.write_text('weak(A) :- label(1, A). #include "facts.lp".')  # whose edits would go unnoticed
     with pytest.raises(InvalidInput, match=r"benchmarks\.mine: sigma: expected a logic program in one file, got rules"):
         read_config(values, base=tmp_path)
+    rules.write_text('weak(A, "5 %") :- label(1, A). #include "facts.lp".')
+    with pytest.raises(InvalidInput, match="a logic program in one file"):
+        read_config(values, base=tmp_path)
     rules.write_text("weak(A) :- label(1, A). % no #include here")
     assert read_config(values, base=tmp_path)
 

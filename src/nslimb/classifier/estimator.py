@@ -203,7 +203,7 @@ class WeakClassifier:
     ) -> FloatArray:
         """The probability of each class, [n, c].
 
-        ``adjust`` is "la" or "carot": moved towards the estimated ratios, all images together, with settings that the
+        ``adjust`` is "la" or "carot": moved towards the ratios, all images together, with settings that the
         weak validation samples choose, if they favour any. With several networks ``space`` names the kind of the
         images, or that of each: classes of other spaces have probability 0.
         """
