@@ -136,6 +136,7 @@ def grid_run(
         sigma="max",
         title="MAX",
         class_names=tuple("0123456789"),
+        known_ratios=False,
         adjustments=ADJUSTMENTS,
         colour="#000000",
         mark="o",

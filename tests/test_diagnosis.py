@@ -217,6 +217,20 @@ def test_ways_to_read_the_classes_of_a_support() -> None:
     assert any("2 of them keep the ratios" in told for told in odd)
 
 
+def test_transport_is_recommended_where_the_count_says_that_ratios_help() -> None:
+    def advice(sigma: nslimb.Sigma, support: list[tuple[int, ...]]) -> list[str]:
+        return [told for told in nslimb.diagnose(sigma, support=support).summary if "transport" in told]
+
+    both_ways = EVEN_ODD + [(b, a) for a, b in EVEN_ODD]
+    parity = nslimb.Sigma.from_function(lambda y: sum(y) % 2, num_classes=2, arity=2)
+    [cure] = advice(nslimb.sigma.total(2), HALF)
+    assert cure.endswith("where you know these, train with them (transport)")
+    [twin] = advice(nslimb.sigma.total(2), both_ways)
+    assert twin == "2 of them keep the ratios of the classes: training with known ratios (transport) leaves these"
+    assert advice(parity, [(0, 0), (0, 1), (1, 0), (1, 1)]) == []  # the swap keeps them: no cure
+    assert advice(nslimb.sigma.total(2), [(i, i) for i in range(10)]) == []  # one way alone: nothing to cure
+
+
 def test_ways_to_read_the_classes_of_many_samples() -> None:
     assert any("11 ways to read the classes" in told for told in nslimb.diagnose(nslimb.sigma.maximum(5)).summary)
     assert any("in the true way alone" in told for told in nslimb.diagnose(nslimb.sigma.total(2)).summary)

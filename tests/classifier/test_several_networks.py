@@ -75,6 +75,20 @@ def test_each_kind_has_a_network_of_its_own(fitted: WeakClassifier) -> None:
     assert (fitted.ratios_[1, :3] == 0).all()
 
 
+def test_ratios_by_space_can_be_given_back(fitted: WeakClassifier) -> None:
+    """transport trains a network for each space towards its ratios, as one classifier tells them to the next."""
+    few = {"other_taus": (), "other_etas": ()}
+    again = WeakClassifier(places(), BOTH, "transport", ratios=fitted.ratios_, epochs=1, method_settings=few)
+    again.fit(IMAGES, TUPLES, WEAK)
+    np.testing.assert_allclose(again.ratios_, fitted.ratios_)  # type: ignore[arg-type]
+    by_label = [[0.2, 0.3, 0.5], [0.6, 0.4, 0]]
+    told = WeakClassifier(places(), BOTH, "transport", ratios=by_label)
+    expected = [[0.2, 0.3, 0.5, 0, 0], [0, 0, 0, 0.6, 0.4]]
+    np.testing.assert_allclose(told.method_settings["given_ratios"], expected)
+    with pytest.raises(InvalidInput, match="ratios: expected ratios of at least 0"):
+        WeakClassifier(places(), BOTH, "transport", ratios=[[0.2, 0.3, 0.5], [0.6, 0.4]])
+
+
 def test_it_is_saved_with_its_spaces(fitted: WeakClassifier, tmp_path: Path) -> None:
     fitted.save(tmp_path)
     back = WeakClassifier.load(tmp_path)
@@ -188,6 +202,34 @@ def test_transport_takes_the_best_of_its_starts(tmp_path: Path) -> None:
     np.testing.assert_allclose(made.ratios_, ratios)  # type: ignore[arg-type]
 
 
+def test_known_ratios_are_told_as_known(tmp_path: Path) -> None:
+    """A fourth class never occurs: no group names it, and nothing is said that rests on independent labels."""
+    data = bars(40)
+    given = {"method": "transport", "epochs": 1, "method_settings": {"other_taus": (), "other_etas": ()}}
+    made = WeakClassifier(nslimb.sigma.maximum(2, 4), ratios=[0.3, 0.3, 0.4, 0], **given)  # type: ignore[arg-type]
+    made.fit(data.images, data.tuples, data.weak)
+    assert made.untold_ == []
+    assert made.model_.known_ratios
+    made.save(tmp_path)
+    assert WeakClassifier.load(tmp_path).model_.known_ratios
+    estimated = {**given, "method_settings": {"ratios": "estimated", "other_taus": (), "other_etas": ()}}
+    found = WeakClassifier(nslimb.sigma.maximum(2, 4), **estimated)  # type: ignore[arg-type]
+    assert not found.fit(data.images, data.tuples, data.weak).model_.known_ratios
+
+
+@pytest.mark.parametrize("method", ["auto", "sl", "sot-alg1"])
+def test_ratios_that_a_method_would_not_look_at_are_refused(method: str) -> None:
+    with pytest.raises(InvalidInput, match=r"one that takes known ratios \(transport\)"):
+        WeakClassifier(nslimb.sigma.maximum(2, 3), method=method, ratios=[0.3, 0.3, 0.4])
+    with pytest.raises(InvalidInput, match="transport with ratios='estimated'"):
+        WeakClassifier(
+            nslimb.sigma.maximum(2, 3),
+            method="transport",
+            ratios=[0.3, 0.3, 0.4],
+            method_settings={"ratios": "estimated"},
+        )
+
+
 def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("photos").mkdir()
@@ -204,11 +246,43 @@ def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: p
     done = run(*train, "--method", "transport", "--ratios", "r.json")
     assert done.exit_code == 0, done.output
     assert "start 3 of 3" in done.output
+    assert "known ratios of the classes" in " ".join(done.output.split())
+    assert "estimated" not in done.output
     np.testing.assert_allclose(WeakClassifier.load("model").ratios_, [0.3, 0.3, 0.4])  # type: ignore[arg-type]
+    done = run(*train, "--ratios", "r.json", "--out", "other")
+    assert done.exit_code == 2
+    assert "method: expected one that takes known ratios (transport), as ratios are given, got recipe" in done.output
     Path("wrong.json").write_text(json.dumps([0.5, 0.5]))
     done = run(*train, "--method", "transport", "--ratios", "wrong.json", "--out", "other")
     assert done.exit_code == 2
     assert "ratios: expected ratios of at least 0 that sum to 1" in done.output
+
+
+LARGER = "weak(A) :- label(1, A), label(2, B), A >= B. weak(B) :- label(1, A), label(2, B), A < B."
+
+
+@pytest.mark.parametrize(("rule", "text"), [("rules.lp", LARGER), ("rule.cnf", "p cnf 2 1\n1 2 0\n")])
+def test_the_command_trains_by_a_program_and_by_a_formula(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, text: str
+) -> None:
+    if rule == "rules.lp":
+        pytest.importorskip("clingo")
+    monkeypatch.chdir(tmp_path)
+    Path("photos").mkdir()
+    Path(rule).write_text(text)
+    data, formula = bars(40), rule == "rule.cnf"
+    for k, image in enumerate(data.images):
+        Image.fromarray(image).save(f"photos/{k}.png")
+    weak = [larger > 0 if formula else larger for larger in data.weak]
+    rows = [[f"{i}.png", f"{j}.png", s] for (i, j), s in zip(data.tuples, weak, strict=True)]
+    write(Path("samples.csv"), [["a", "b", "weak"], *rows])
+    train = ("train", rule, "samples.csv", "--images", "photos", "--columns", "a,b", "--epochs", 1, "--method", "sl")
+    done = run(*train, *(() if formula else ("--classes", 3)))
+    assert done.exit_code == 0, done.output
+    found = WeakClassifier.load("model")  # without the rule: the sigma is in it
+    assert found.sigma.weak_labels == ((False, True) if formula else (0, 1, 2))
+    assert (found.sigma.num_classes, found.sigma.preimage_sizes()) == ((2, (1, 3)) if formula else (3, (1, 3, 5)))
+    assert set(found.predict(data.images[:9]).tolist()) <= set(range(found.sigma.num_classes))
 
 
 def test_a_space_whose_network_has_the_wrong_number_of_logits() -> None:

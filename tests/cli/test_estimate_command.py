@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import nslimb
 from nslimb.cli import app
-from nslimb.cli.formats.ratios import read_ratios
+from nslimb.cli.formats.ratios import of_any_position, read_ratios
 from nslimb.data.columns import encode_texts
 from nslimb.errors import InvalidInput
 
@@ -80,7 +80,8 @@ def test_positions_that_accept_other_labels_have_ratios_of_their_own(tmp_path: P
     assert rows["1", "+"] == rows["2", "7"] == 0
     assert rows["1", "7"] == rows["3", "7"]
     assert rows["2", "+"] == pytest.approx(0.6, abs=0.1)
-    assert read_ratios(table).sum() == pytest.approx(1)
+    assert read_ratios(table).shape == (3, 13)
+    assert of_any_position(read_ratios(table)).sum() == pytest.approx(1)
 
 
 def test_weak_labels_as_text() -> None:
@@ -165,3 +166,24 @@ def test_an_own_function(labels: Path, tmp_path: Path) -> None:
     own = (f"{tmp_path}/own_rule.py:rule", "--arity", 2, "--classes", 3)
     one, other = (json.loads(run(*sigma, labels, "--json", "--bootstrap", 10).stdout) for sigma in (own, MAX))
     np.testing.assert_allclose(one["ratios"], other["ratios"], atol=1e-9)
+
+
+def test_ratios_of_spaces_that_share_labels_are_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit and a digit of three share the labels 0 and 1: a file with ratios by position keeps them apart."""
+    monkeypatch.chdir(tmp_path)
+    Path("kinds.py").write_text(
+        "import nslimb\n\ndef sigma(arity):\n"
+        "    made = nslimb.Sigma.from_function(lambda y: (y[0], y[1]) if y[0] < 2 else None, 3, arity)\n"
+        '    return made.with_spaces({"bit": [0], "value": [1]})\n'
+    )
+    Path("w.csv").write_text("weak\n" + '"(0, 0)"\n' * 10 + '"(1, 1)"\n' * 30 + '"(1, 2)"\n' * 60)
+    for out in ("r.csv", "r.json"):
+        result = run("kinds.py:sigma", "w.csv", "--arity", 2, "--out", out, "--bootstrap", 10)
+        assert result.exit_code == 0, result.output
+        ratios = read_ratios(Path(out))
+        np.testing.assert_allclose(ratios, [[0.1, 0.9, 0], [0.1, 0.3, 0.6]], atol=0.05)
+        told = CliRunner().invoke(app, ["diagnose", "kinds.py:sigma", "--arity", "2", "--ratios", out, "--json"])
+        assert told.exit_code == 0, told.output
+        shown = {row["class"]: row["ratio"] for row in json.loads(told.stdout)["classes"]}
+        by_space = dict(zip(shown, [*ratios[0, :2] / 2, *ratios[1] / 2], strict=True))  # a position each
+        assert shown == pytest.approx(by_space, abs=1e-6)

@@ -58,6 +58,19 @@ def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
     assert epochs["class_accuracy"].iloc[0].split()[:3] == ["0.0", "1.0", "2.0"]
 
 
+def test_known_ratios_may_be_the_same_where_the_true_ones_differ_by_position(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    run = next(run for run in gather(config, runs(config)) if run.cell == FIRST)
+    true = [[0.2] * 5 + [0.0] * 5, [0.1] * 10, [0.1] * 10]
+    ratios = run.done.ratios.model_copy(update={"true": true})
+    write_schema(run.folder / names.METRICS, run.done.model_copy(update={"ratios": ratios}))
+    frame = collect(config)["marginals"]
+    frame = frame[(frame["benchmark"] == "max") & (frame["rho"] == "0")]
+    assert frame["position"].tolist() == [place for place in (1, 2, 3) for _ in range(10)]
+    assert frame["true"].tolist() == [share for row in true for share in row]
+    assert set(frame["estimated"]) == {0.1}
+
+
 def test_each_protocol_replaces_its_own_rows(tmp_path: Path) -> None:
     exact, paper = grid(tmp_path / "exact"), grid(tmp_path / "paper", protocol="paper")
     publish_together(exact, tmp_path / "docs")

@@ -167,6 +167,22 @@ def test_estimated_beside_true_ratios(gathered: list[GridRun]) -> None:
         assert [bar.get_height() for bar in axis.patches] == pytest.approx([0.1] * 20)
 
 
+def test_known_ratios_are_not_called_estimates(tmp_path: Path) -> None:
+    """Where label vectors are listed, Algorithm 1 was never asked; with both kinds the legend tells them apart."""
+    quick = values()
+    block = {"source": "mnist5k", "network": "lenet", "samples": 20, "M": [2], "methods": ["sl"]}
+    benchmarks = {"half": block, "sum": {**quick["benchmarks"]["sum"], "methods": ["sl"]}}
+    quick.update(results=str(tmp_path), seeds=[1], protocol="exact", benchmarks=benchmarks)
+    config = read_config(quick)
+    for cell, method in runs(config):
+        write_run(config, cell, method, 0.5)
+    found = gather(config, runs(config))
+    figure = draw("marginals", found)
+    told = {axis.get_title(): {bars.get_label() for bars in axis.containers} for axis in shown(figure)}
+    assert told == {"HALF-2, rho=0": {"true", "known"}, "SUM-5, rho=50": {"true", "Algorithm 1"}}
+    assert set(legend(figure)) == {"|difference|", "true", "known", "Algorithm 1"}
+
+
 def test_the_cost_of_the_program_where_there_is_one(gathered: list[GridRun]) -> None:
     (axis,) = shown(draw("lp_seconds_per_batch", gathered))
     rows = [label.get_text() for label in axis.get_yticklabels()]

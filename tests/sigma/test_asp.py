@@ -162,6 +162,66 @@ def test_bad_programs_are_refused(tmp_path: Path, text: str, message: str) -> No
         Sigma.from_asp(program(tmp_path, text), classes=[3, 2])
 
 
+def test_classical_negation_is_no_weak_label(tmp_path: Path) -> None:
+    text = "weak(1) :- label(1, 1). -weak(2) :- label(1, 1). weak(0) :- not weak(1)."
+    assert table(Sigma.from_asp(program(tmp_path, text), classes=[2])) == {(0,): 0, (1,): 1}
+    with pytest.raises(InvalidInput, match=r"rules that derive weak\(...\)"):
+        Sigma.from_asp(program(tmp_path, "-weak(1) :- label(1, 1)."), classes=[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("#external x. [true] weak(on) :- x. weak(off) :- not x.", ["on", "on"]),
+        ("#external x. weak(on) :- x. weak(off) :- not x.", ["off", "off"]),
+        ("#external x : label(1, 1). weak(C) :- label(1, C), not x.", [0, 1]),
+        ("#edge(1, 2) : label(1, 1). #edge(2, 1) : label(1, 1). weak(C) :- label(1, C).", [0, None]),  # a circle
+    ],
+)
+def test_externals_and_edges_mean_what_clingo_says(tmp_path: Path, text: str, expected: list[Any]) -> None:
+    assert list(table(Sigma.from_asp(program(tmp_path, text), classes=[2])).values()) == expected
+
+
+def test_an_external_that_is_free_has_two_answers(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="two answer sets"):
+        Sigma.from_asp(program(tmp_path, "#external x. [free] weak(1) :- x. weak(0) :- not x."), classes=[2])
+
+
+@pytest.mark.parametrize("rule", ["#minimize{1 : a}.", "#maximize{1 : a}.", ":~ a. [1]"])
+def test_optimisation_is_refused(tmp_path: Path, rule: str) -> None:
+    text = "{a} :- label(1, 1). weak(1) :- a. weak(0) :- not a. "
+    with pytest.raises(InvalidInput, match=r"rules without #minimize, #maximize and weak constraints.*rules\.lp"):
+        Sigma.from_asp(program(tmp_path, text + rule), classes=[2])
+
+
+def test_another_predicate_may_be_the_weak_label(tmp_path: Path) -> None:
+    text = "sum(A + B) :- label(1, A), label(2, B). weak(none)."
+    assert_same_diagram(Sigma.from_asp(program(tmp_path, text), [10, 10], weak="sum"), total(2))
+    with pytest.raises(InvalidInput, match=r"rules that derive other\(...\)"):
+        Sigma.from_asp(program(tmp_path, text), [10, 10], weak="other")
+
+
+def test_an_enumerated_program_takes_no_order(tmp_path: Path) -> None:
+    text = "{a}. :- a, label(1, 0). :- not a, label(1, 1). weak(1) :- a. weak(0) :- not a."
+    with pytest.raises(InvalidInput, match=r"order: expected none, as .*rules\.lp has a choice rule"):
+        Sigma.from_asp(program(tmp_path, text), classes=[2, 2], order=[1, 0])
+
+
+def test_class_names_that_are_no_constants(tmp_path: Path) -> None:
+    """Numbers are numbers, also as names; what clingo would not read as a constant is a string."""
+    sums = program(tmp_path, "weak(A + B) :- label(1, A), label(2, B).")
+    named = Sigma.from_asp(sums, [["0", "1", "-2"]] * 2)
+    assert named.class_names == ("0", "1", "-2")
+    assert table(named) == {(i, j): (0, 1, -2)[i] + (0, 1, -2)[j] for i, j in product(range(3), repeat=2)}
+    assert resolve_sigma("rules.lp", 2, ("0", "1"), base=tmp_path).weak_labels == (0, 1, 2)
+    text = 'weak(no) :- label(1, "not"). weak(far) :- label(1, "New York"). weak(knot) :- label(1, knot).'
+    assert list(table(Sigma.from_asp(program(tmp_path, text), [["not", "New York", "knot"]])).values()) == [
+        "no",
+        "far",
+        "knot",
+    ]
+
+
 def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"cannot ground it: .*syntax error"):
         Sigma.from_asp(program(tmp_path, "weak(1) :- "), classes=[2])
@@ -210,6 +270,20 @@ def test_the_documentations_programs_run_as_printed(tmp_path: Path) -> None:
     order = [expected.class_names.index(name) for name in leaves]
     for vector, value in table(sigma).items():
         assert value == expected.decode(expected.apply([[order[label] for label in vector]]))[0]
+
+
+def test_classes_by_position_in_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a function that builds the sigma, as the documentation prints it; a program alone has one list of classes."""
+    monkeypatch.chdir(tmp_path)
+    page = (EXAMPLES.parents[1] / "docs" / "knowledge.md").read_text()
+    [rules] = re.findall(r"```python\n(# rules\.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "rules.py").write_text(rules)
+    (tmp_path / "traffic.lp").write_text((EXAMPLES / "traffic.lp").read_text())
+    done = CliRunner().invoke(app, ["diagnose", "rules.py:traffic", "--arity", "3", "--json"])
+    assert done.exit_code == 0, done.output
+    classes = [row["class"] for row in json.loads(done.stdout)["classes"]]
+    assert classes[:3] + classes[-2:] == ["light green", "light red", "light off", "sign sign", "sign none"]
+    assert resolve_sigma("traffic.lp", 3, ("green", "none", "car"), base=tmp_path).accepted.shape == (3, 3)
 
 
 def test_the_commands_take_programs_and_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from nslimb.networks import Spaced
 from nslimb.sigma import formula
 from nslimb.sigma.expression import where
 from nslimb.sigma.spaces import apart, own_labels
+from nslimb.theory.spaced import told_apart
 
 SEEN = ("green", "follow", "clear", "red", "sign", "car", "person", "rider", "other")
 
@@ -211,6 +212,18 @@ def test_bounds_are_by_space() -> None:
         nslimb.class_risk_bounds(sigma, RATIOS[[0, 2, 2]], 0.05)
 
 
+def test_a_ratio_of_another_spaces_label_does_not_count() -> None:
+    """Label 2 is none of a bit's: what is left of its row is scaled to sum to 1, and so is every row of ratios [c]."""
+    _, table = told_apart(two_kinds(), np.array([[0.2, 0.6, 0.2], [0.25, 0.75, 0], [0.2, 0.3, 0.5]]))
+    np.testing.assert_allclose(table, [[0.25, 0.75, 0, 0, 0], [0.25, 0.75, 0, 0, 0], [0, 0, 0.2, 0.3, 0.5]])
+    _, table = told_apart(two_kinds(), [0.2, 0.3, 0.5])
+    np.testing.assert_allclose(table, [[0.4, 0.6, 0, 0, 0], [0.4, 0.6, 0, 0, 0], [0, 0, 0.2, 0.3, 0.5]])
+    _, again = told_apart(two_kinds(), table)  # over the classes of all spaces already
+    np.testing.assert_allclose(again, table)
+    with pytest.raises(InvalidInput, match="a ratio above 0 for some label of space bit"):
+        told_apart(two_kinds(), [0, 0, 1])
+
+
 def test_what_ratios_can_be_told_is_asked_by_space() -> None:
     """No weak label says how many positions are of which space, and nobody asks."""
     found = nslimb.identifiability(two_kinds(), RATIOS)
@@ -234,6 +247,37 @@ def test_a_diagnosis_is_by_space() -> None:
     assert listed.classes[listed.shortcuts.ratios.argmax()].startswith("bit")
     with pytest.raises(InvalidInput, match="labels of each position's own space"):
         nslimb.diagnose(two_kinds(), support=[(2, 1, 2), (1, 0, 0)])
+
+
+def test_spaces_have_class_names_of_their_own() -> None:
+    """Those that were told by position, or those that are given; without any, those of the classes."""
+    classes = [("green", "red"), ("none", "car", "person"), ("green", "red")]
+    sigma = Sigma.from_expression(lambda y: (y[0] == "green") & (y[2] == "green") & (y[1] == "none"), classes)
+    lights = sigma.with_spaces({"light": [0, 2], "thing": [1]})
+    assert [space.class_names for space in lights.spaces] == [("green", "red"), ("none", "car", "person")]
+    told = ("light green", "light red", "thing none", "thing car", "thing person")
+    assert lights.by_space().class_names == told
+    assert lights.by_space().spaces[1].class_names == told[2:]
+    assert nslimb.shortcuts(lights).count > 1
+    assert nslimb.diagnose(lights).classes == told
+    mixed = sigma.with_spaces({"a": [0, 1], "b": [2]})
+    assert [space.class_names for space in mixed.spaces] == [("0", "1", "2"), ("green", "red")]
+    given = two_kinds().with_spaces({"bit": [0, 1], "value": [2]}, {"bit": {0: "off", 1: "on"}})
+    assert given.by_space().class_names == ("bit off", "bit on", "value 0", "value 1", "value 2")
+    for names in ({0: "off", 1: "off"}, {0: "off", 1: 3}):
+        with pytest.raises(InvalidInput, match="2 distinct names"):
+            two_kinds().with_spaces({"bit": [0, 1], "value": [2]}, {"bit": names})  # type: ignore[dict-item]
+    with pytest.raises(InvalidInput, match="1 is not among them"):
+        two_kinds().with_spaces({"bit": [0, 1], "value": [2]}, {"bit": {0: "off"}})
+
+
+def test_a_logic_programs_names_by_position_are_kept() -> None:
+    pytest.importorskip("clingo")
+    path = Path(__file__).resolve().parents[2] / "examples" / "logic" / "traffic.lp"
+    classes = [("green", "red", "off"), ("nothing", "person", "car"), ("sign", "none")]
+    sigma = Sigma.from_asp(path, classes).with_spaces({"light": [0], "thing": [1], "sign": [2]})
+    assert sigma.by_space().class_names[:4] == ("light green", "light red", "light off", "thing nothing")
+    assert sigma.by_space().class_names[-1] == "sign none"
 
 
 def test_names_of_spaces_follow_those_of_the_classes() -> None:

@@ -108,6 +108,15 @@ def test_an_addition_still_takes_integers() -> None:
     assert put_together(described, arrays).encode([(2, 4, 0)]).tolist() == [[2, 4, 0]]
 
 
+def test_spaces_come_back_with_their_names() -> None:
+    sigma = nslimb.sigma.maximum(2, 2).with_spaces({"a": [0], "b": [1]}, {"b": {0: "off", 1: "on"}})
+    assert through_json(sigma).spaces == sigma.spaces
+    described, arrays = take_apart(sigma)
+    for space in described["spaces"].values():
+        del space["names"]  # as files of before have it
+    assert put_together(described, arrays).spaces[1].class_names == ("0", "1")
+
+
 def test_a_family_is_refused() -> None:
     with pytest.raises(InvalidInput, match="sigma: expected one sigma for all samples"):
         take_apart(nslimb.sigma.family({"max": nslimb.sigma.maximum(2), "sum": nslimb.sigma.total(2)}))

@@ -156,15 +156,13 @@ def test_listed_support(
         assume(values.sum() > 0)
         weights = dict(zip(weights, (values / values.sum()).tolist(), strict=True))
     given_ratios = None
-    if with_ratios:
-        given_ratios = draw_weights(sigma, rng)[1]
-        weights = {y: w for y, w in weights.items() if all(given_ratios[label] > 0 for label in y)}
     assume(any(w > 0 and function(y) is not None for y, w in weights.items()))
-    support = rows if form == "rows" else weights | {y: 0.0 for y in map(tuple, rows.tolist()) if y not in weights}
-    if form == "mapping" and with_ratios:
-        total_weight = sum(weights.values())
-        support = {y: w / total_weight for y, w in support.items()}
+    support = rows if form == "rows" else weights
     there = {y: w for y, w in weights.items() if w > 0 and function(y) is not None}
+    if with_ratios:  # others than those of the support, of the same classes
+        occurring = np.isin(np.arange(sigma.num_classes), list(there))
+        given_ratios = (0.1 + rng.random(sigma.num_classes)) * occurring
+        given_ratios /= given_ratios.sum()
     ratios = np.zeros(sigma.num_classes)
     for y, w in there.items():
         np.add.at(ratios, list(y), w)
@@ -370,7 +368,12 @@ SIGMA = total(2, 4)
         ({"support": {(0, 1): 0.5, (1, 1): 0.4}}, "support: expected probabilities .* sum to 1, got a sum of 0.9"),
         ({"support": {(0, 1): 1.5, (1, 1): -0.5}}, "support: expected probabilities of at least 0"),
         ({"support": {(0, 1): "a"}}, "support: .* got probabilities that are no numbers"),
-        ({"support": [(0, 1)], "ratios": [0, 0.5, 0.5, 0]}, "support: expected a label vector with a weak label and"),
+        ({"support": [(0, 1)], "ratios": [0, 0.5, 0.5, 0]}, "occur in the support, and 0 .* got 0 for class 0"),
+        (
+            {"support": [(0, 1)], "ratios": [0.25] * 4},
+            "occur in the support, and 0 for the others, got 0.25 for class 2",
+        ),
+        ({"support": [(0, 1)], "ratios": [[0.5, 0.5, 0, 0], [1, 0, 0, 0]]}, "got 0 for class 1"),
         ({"ratios": [0.5, 0.5]}, "ratios: expected ratios of at least 0"),
         ({"samples": 0.5, "budget": -1}, "budget: expected a number of at least 0, got -1"),
         ({"samples": "many"}, "samples: expected a number of at least 0, got 'many'"),
@@ -383,6 +386,13 @@ SIGMA = total(2, 4)
 def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         nslimb.shortcuts(SIGMA, **arguments)
+
+
+def test_ratios_by_position_beside_a_support() -> None:
+    """The classes that occur may do so at other positions than the listed ones; the ratios are their mean."""
+    found = nslimb.shortcuts(SIGMA, [(0, 1), (1, 0)], ratios=[[0.9, 0.1, 0, 0], [0.3, 0.7, 0, 0]])
+    np.testing.assert_allclose(found.ratios, [0.6, 0.4, 0, 0])
+    assert found.count == 2
 
 
 def test_what_has_no_weak_label_is_refused() -> None:

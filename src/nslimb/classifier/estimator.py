@@ -27,6 +27,7 @@ from nslimb.data.batches import Images, on_device
 from nslimb.errors import InvalidInput
 from nslimb.learning.history import Epoch
 from nslimb.learning.inputs import check_tuples
+from nslimb.learning.methods import METHODS, method_class
 from nslimb.learning.settings import Settings
 from nslimb.networks import Spaced
 from nslimb.sigma.component import Sigma
@@ -56,7 +57,8 @@ class WeakClassifier:
         Train so many times more from other weights, and take what has the highest weak likelihood there.
     ratios
         Of the classes, [c], or [M, c] by position, where you know them and the method is ``transport``, which trains
-        towards them from three starts, and takes what has the highest weak likelihood on the validation samples.
+        towards them from three starts, and takes what has the highest weak likelihood on the validation samples. A
+        method that takes no known ratios is refused.
     size
         Stretch pictures that are given by their file names to size x size.
 
@@ -65,9 +67,10 @@ class WeakClassifier:
     classes_ : tuple
         What predictions are: names, or the numbers 0, 1, ... where sigma's classes have no names.
     ratios_ : array [c] or [M, c], or None
-        The estimated ratios of the classes.
+        The ratios of the classes: those that were given, else estimated ones.
     untold_ : list of tuples
-        Groups of classes that the weak labels do not tell apart. Whatever is in one is predicted as its first.
+        Groups of classes that the weak labels do not tell apart. Whatever is in one is predicted as its first. None
+        where ratios were given: what weak labels tell of single classes rests on labels that are independent.
     weak_accuracy_ : float
         The share of validation samples whose weak label is predicted.
     history_ : list
@@ -112,6 +115,7 @@ class WeakClassifier:
             self.sigma, ratios = told_apart(self.sigma, ratios)
         self.network, self.method, self.method_settings = network, method, dict(method_settings or {})
         if ratios is not None:
+            self._check_takes_ratios()
             self.method_settings["given_ratios"] = ratios
         self.restarts = check_count("restarts", restarts, least=0)
         self.size = size if size is None else check_count("size", size)
@@ -176,7 +180,7 @@ class WeakClassifier:
         samples = as_samples(pixels, tuples, weak, validation, self.sigma, self.settings.seed)
         shape = tuple(on_device(pixels, torch.device("cpu")).shape[1:])
         plan = plan_network(self.network, shape)
-        method = "recipe" if self.method == "auto" else self.method
+        method = self._method_name
         settings = Settings(**{**vars(self.settings), "network": plan.name})
         wish = Wish(self.sigma, plan, method, self.method_settings, settings, self.restarts, self.size)
         with tempfile.TemporaryDirectory() if folder is None else nullcontext(folder) as place:
@@ -199,7 +203,7 @@ class WeakClassifier:
     ) -> FloatArray:
         """The probability of each class, [n, c].
 
-        ``adjust`` is "la" or "carot": moved towards the estimated ratios, all images together, with settings that the
+        ``adjust`` is "la" or "carot": moved towards the ratios, all images together, with settings that the
         weak validation samples choose, if they favour any. With several networks ``space`` names the kind of the
         images, or that of each: classes of other spaces have probability 0.
         """
@@ -266,6 +270,18 @@ class WeakClassifier:
     def model_(self) -> Model:
         """The trained network with all that belongs to it."""
         return self._fitted()
+
+    @property
+    def _method_name(self) -> str:
+        return "recipe" if self.method == "auto" else self.method
+
+    def _check_takes_ratios(self) -> None:
+        """Refuse known ratios that the method would not look at."""
+        taken = "given_ratios" in method_class(self._method_name).needs
+        if not taken or self.method_settings.get("ratios") == "estimated":
+            able = [name for name in METHODS if "given_ratios" in METHODS.get(name).needs]
+            given = self._method_name if not taken else f"{self._method_name} with ratios='estimated'"
+            raise InvalidInput("method", f"one that takes known ratios ({', '.join(able)}), as ratios are given", given)
 
     def _fitted(self) -> Model:
         if self._model is None:

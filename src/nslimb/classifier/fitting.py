@@ -85,7 +85,7 @@ def _run(images: Images, samples: Samples, wish: Wish, folder: Path, starts: Seq
 
 def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Model:
     network, method, sigma = trained.network, trained.method, wish.sigma
-    ratios = _ratios(trained, samples, sigma)
+    ratios, known = _ratios(trained, samples, sigma), wish.method_settings.get("given_ratios") is not None
     pixels = on_device(images, next(network.parameters()).device)
     scores = predict(network, method, pixels, samples.validation, wish.settings.normalisation).cpu()
     weak = torch.from_numpy(samples.validation_weak)
@@ -100,9 +100,10 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         image_shape=tuple(pixels.shape[1:]),
         normalisation=wish.settings.normalisation,
         ratios=ratios,
-        groups=untold(sigma, ratios, samples.train_weak),
+        groups=() if known else untold(sigma, ratios, samples.train_weak),  # which rest on independent labels
         validation_scores=scores,
         validation_weak=samples.validation_weak,
+        known_ratios=known,
         figures={
             "training_samples": len(samples.train),
             "validation_samples": len(samples.validation),

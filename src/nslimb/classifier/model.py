@@ -36,6 +36,7 @@ class Model:
     groups: tuple[tuple[int, ...], ...]  # classes that the weak labels did not tell apart, the largest first
     validation_scores: Tensor  # [v, M, c], for choosing an adjustment
     validation_weak: WeakArray
+    known_ratios: bool = False  # given by the user, not estimated
     figures: dict[str, float] = field(default_factory=dict)  # weak accuracy and likelihood on the validation samples
 
     def log_scores(self, images: Images, indices: Any = None, kinds: Any = None) -> Tensor:

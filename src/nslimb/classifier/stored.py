@@ -50,6 +50,7 @@ def save_classifier(model: Model, path: Path) -> Path:
         "image_shape": list(model.image_shape),
         "normalisation": model.normalisation,
         "ratios": None if model.ratios is None else model.ratios.tolist(),
+        "known_ratios": model.known_ratios,
         "groups": [list(group) for group in model.groups],
         "figures": model.figures,
     }
@@ -100,6 +101,7 @@ def load_model(path: Path, network: Any, device: str) -> Model:
             groups=tuple(tuple(group) for group in described["groups"]),
             validation_scores=state["validation_scores"],
             validation_weak=state["validation_weak"].numpy(),
+            known_ratios=described.get("known_ratios", False),  # files of before do not tell
             figures=described["figures"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

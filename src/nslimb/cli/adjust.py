@@ -39,14 +39,14 @@ def command(
     """Adjust scores to the ratios of the classes, by logit adjustment or CAROT, and say what it changes."""
     compute_with_few_threads()
     with told_plainly():
-        from nslimb.cli.formats.ratios import read_ratios
+        from nslimb.cli.formats.ratios import of_any_position, read_ratios
         from nslimb.cli.formats.scores import check_suffix, read_scores, write_scores
         from nslimb.errors import InvalidInput
         from nslimb.files import check_output
 
         check_suffix(out)
         check_output("--out", out, [scores, ratios])
-        wanted = read_ratios(ratios)
+        wanted = of_any_position(read_ratios(ratios))
         given = read_scores(scores, array, log)
         if given.values.shape[1] != len(wanted):
             raise InvalidInput(str(scores), f"{len(wanted)} classes, as {ratios} has", given.values.shape[1])

@@ -54,11 +54,13 @@ def command(
     with told_plainly():
         check_plot(plot)
         built = build_sigma(sigma, arity, read_classes(classes), left_to_right)
-        from nslimb.cli.formats.ratios import read_ratios
+        from nslimb.cli.formats.ratios import of_any_position, read_ratios
         from nslimb.cli.formats.support import read_support_file
         from nslimb.diagnosis import diagnose
 
         given = None if ratios is None else read_ratios(ratios)
+        if given is not None and len(built.spaces) == 1:
+            given = of_any_position(given)
         listed = None if support is None else read_support_file(support, built)
         found = diagnose(built, given, samples, risk or (0.01, 0.05, 0.1), support=listed, thorough=thorough)
         if plot is not None:

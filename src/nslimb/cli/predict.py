@@ -35,7 +35,9 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Write a CSV file; without, it is printed.")] = None,
     adjust: Annotated[
         Method | None,
-        typer.Option(help="Move all predictions together towards the estimated ratios, if weak samples favour it."),
+        typer.Option(
+            help="Move all predictions together towards the ratios of the classes, if weak samples favour it."
+        ),
     ] = None,
     space: Annotated[
         str | None,

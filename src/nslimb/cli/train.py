@@ -141,7 +141,9 @@ def _print(classifier: WeakClassifier) -> None:
     console, model = Console(highlight=False), classifier.model_
     names, ratios = model.sigma.class_names, model.ratios
     if ratios is not None:
-        table = Table(title="estimated ratios of the classes", title_justify="left")
+        table = Table(
+            title=f"{'known' if model.known_ratios else 'estimated'} ratios of the classes", title_justify="left"
+        )
         table.add_column("class")
         positions = [ratios] if ratios.ndim == 1 else list(ratios)
         for place in range(len(positions)):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from nslimb.arrays import FloatArray
-from nslimb.checks import check_count
+from nslimb.checks import check_count, check_ratios
 from nslimb.diagnosis import dependent
 from nslimb.diagnosis.result import Diagnosis
 from nslimb.diagnosis.words import summarise
@@ -108,7 +108,7 @@ def diagnose(
     if known is None:
         checked = check_positive_ratios(np.full(size, 1 / size) if ratios is None else ratios, size)
     else:
-        checked = known_ratios(known, size, ratios)
+        checked = known_ratios(known, size, None if ratios is None else check_ratios(ratios, None, size))
     risks = np.atleast_1d(check_risks("partial_risks", list(partial_risks)))
     count = check_count("samples", samples)
     pairs = sum(n * n for n in edges)

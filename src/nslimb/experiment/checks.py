@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def check_config(config: Config) -> None:
             _at(f"benchmarks.{name}", _check_variant, config, name, variant)
         _at(f"benchmarks.{name}", _check_ratios, config, name, block)
         if block.samples == ONCE:
-            _at(f"benchmarks.{name}", _check_once, config, block)
+            _at(f"benchmarks.{name}", _check_once, config, name, block)
     _check_lists(config)
 
 
@@ -53,12 +54,12 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
         expected = f"one of {', '.join(BENCHMARKS)}, or a key sigma that says what it is"
         raise InvalidInput("benchmark", expected, repr(name))
     benchmark = problem.benchmark(config.base)
+    _check_one_file(Path(config.base, problem.sigma))
     for arity in block.M:
         expected = "integers" if not arity.isdigit() else benchmark.arities(int(arity))
         if expected:
             raise InvalidInput("M", expected, arity)
-        if problem.sigma not in BENCHMARKS:
-            problem.build(int(arity), config.base)
+        problem.build(int(arity), config.base)
     if len({int(arity) for arity in block.M}) < len(block.M):
         raise InvalidInput("M", "distinct values", ", ".join(block.M))
     if isinstance(block.tail, str) and block.tail not in ("exp", "reversed"):
@@ -75,6 +76,15 @@ def _check_sigma(config: Config, name: str, block: BenchmarkBlock) -> None:
             raise InvalidInput(f"methods.{variant.name}.{place}", first["msg"], repr(first["input"])) from None
 
 
+def _check_one_file(program: Path) -> None:
+    """A logic program's edits are noticed by its text, which therefore has to be all of it."""
+    if program.suffix != ".lp" or not program.is_file():
+        return
+    rules = re.sub(r'"(?:\\.|[^"\\\n])*"|%.*', "", program.read_text("utf-8"))  # less strings and comments
+    if "#include" in rules:
+        raise InvalidInput("sigma", "a logic program in one file", f"{program.name}, which has an #include")
+
+
 def _check_source(config: Config, block: BenchmarkBlock) -> None:
     from nslimb.data import SOURCES
 
@@ -87,8 +97,10 @@ def _check_source(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("source", expected, f"{block.source!r}, and {path} does not exist")
 
 
-def _check_once(config: Config, block: BenchmarkBlock) -> None:
+def _check_once(config: Config, name: str, block: BenchmarkBlock) -> None:
     """Where every image is used once, none is left for validation, and the tail is that of the images."""
+    if _is_listed(config, name, block):
+        raise InvalidInput("samples", "a number, as only listed label vectors occur, which are drawn", ONCE)
     if config.adjustments:
         expected = "none ([]) with samples: once, which leaves no validation samples to choose their settings by"
         raise InvalidInput("adjustments", expected, ", ".join(config.adjustments))
@@ -96,6 +108,11 @@ def _check_once(config: Config, block: BenchmarkBlock) -> None:
         raise InvalidInput("rho", "0 with samples: once, which uses every image", ", ".join(block.rho))
     if block.noise:
         raise InvalidInput("noise", "0 with samples: once", block.noise)
+
+
+def _is_listed(config: Config, name: str, block: BenchmarkBlock) -> bool:
+    """Whether only listed label vectors occur in some of the cells."""
+    return any(block.problem(name).support(int(arity), config.base) is not None for arity in block.M)
 
 
 def _check_spaces(config: Config, benchmark: str, block: BenchmarkBlock) -> None:
@@ -127,11 +144,18 @@ def _check_ratios(config: Config, benchmark: str, block: BenchmarkBlock) -> None
         if found is None:
             expected = f"the ratios of the classes that you know, as {asking[0]} trains with them"
             raise InvalidInput("ratios", expected, "none, and all label vectors may occur")
-        check_ratios(found, None, block.problem(benchmark).build(int(arity), config.base).num_classes)
+        check_ratios(found, int(arity), block.problem(benchmark).build(int(arity), config.base).num_classes)
 
 
 def _check_variant(config: Config, benchmark: str, variant: Variant) -> None:
-    config.method_settings(benchmark, variant)
+    settings, needs = config.method_settings(benchmark, variant), method_class(variant.method, config.base).needs
+    estimates = "estimated_ratios" in needs and settings.get("ratios") != "given"
+    if estimates and _is_listed(config, benchmark, config.benchmarks[benchmark]):
+        expected = (
+            "a method that does not estimate ratios by Algorithm 1, which does not hold where label vectors are listed "
+            "(labels are not independent); transport trains with the known ones"
+        )
+        raise InvalidInput(f"methods.{variant.name}", expected, variant.method)
     others = {other.name: other for other in config.benchmarks[benchmark].methods}
     origin, seen = config.start_of(benchmark, variant), [variant.name]
     while origin is not None:

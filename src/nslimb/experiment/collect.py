@@ -96,7 +96,8 @@ def _first_of_cells(done: list[GridRun]) -> list[GridRun]:
 
 
 def _marginals(config: Config, run: GridRun) -> list[dict[str, Any]]:
-    true, estimated = (np.atleast_2d(getattr(run.done.ratios, key)) for key in ("true", "estimated"))
+    both = (np.atleast_2d(getattr(run.done.ratios, key)) for key in ("true", "estimated"))
+    true, estimated = np.broadcast_arrays(*both)  # known ones may be the same at all positions
     keys = {key: value for key, value in _keys(config, run).items() if key != "method"}
     return [
         {**keys, "position": place if len(true) > 1 else "all", "class": label, "true": r, "estimated": estimate}

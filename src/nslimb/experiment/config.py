@@ -42,7 +42,8 @@ class BenchmarkBlock(Block):
     tail: str | tuple[int | str, ...] | None = None
     noise: float = Field(default=0.0, ge=0, lt=1)
     ambiguity: float | None = Field(default=None, ge=0, lt=1)  # None: the benchmark's own
-    ratios: tuple[float, ...] | None = None  # of the classes, as far as the user knows; None: those of the support
+    # Of the classes, or by position, as far as the user knows; None: those of the support.
+    ratios: tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
     methods: Annotated[tuple[Variant, ...], BeforeValidator(read_variants)] = Field(min_length=1)
     seeds: Texts | None = None
     training: dict[str, Any] = Field(default_factory=dict)

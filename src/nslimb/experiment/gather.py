@@ -15,6 +15,7 @@ from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, Run, run_path, runs, variant_of
 from nslimb.experiment.config import Config
 from nslimb.experiment.finished import finished_metrics
+from nslimb.experiment.recipes import marginals_recipe
 from nslimb.experiment.runs.metrics import Metrics
 from nslimb.experiment.titles import benchmark_title, class_names, printed_adjustments, printed_name
 from nslimb.learning.history import Epoch, read_history
@@ -37,6 +38,7 @@ class GridRun:
     sigma: str  # its benchmark's, as the configuration names it
     title: str  # of its benchmark
     class_names: tuple[str, ...]  # as figures print them
+    known_ratios: bool  # those of its cell are known, not estimated: label vectors are listed
     adjustments: dict[str, str]  # names, ``none`` first, and how they are printed
     colour: str
     mark: str
@@ -100,6 +102,7 @@ def _open(config: Config, cell: Cell, method: str, place: int, classes: tuple[st
         sigma=config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma,
         title=benchmark_title(config, cell.benchmark),
         class_names=classes,
+        known_ratios="ratios" in marginals_recipe(config, cell),
         adjustments=printed_adjustments(config),
         colour=COLOURS[place % len(COLOURS)],
         mark=MARKS[place % len(MARKS)],

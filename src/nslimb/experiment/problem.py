@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from nslimb.experiment.benchmarks import BENCHMARKS, Benchmark
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.resolve import check_options, resolve_sigma
+from nslimb.sigma.support import Support, read_support
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,17 @@ class Problem:
     def build(self, arity: int, base: Path | None = None) -> Sigma:
         """The sigma itself, compiled."""
         return self.benchmark(base).sigma(arity, **self.options)
+
+    def support(self, arity: int, base: Path | None = None) -> Support | None:
+        """The label vectors that occur, where the benchmark lists them; labels are then not independent."""
+        if self.benchmark(base).support is None:
+            return None
+        return _support(self.sigma, json.dumps(self.options, sort_keys=True), arity)
+
+
+@cache
+def _support(benchmark: str, options: str, arity: int) -> Support | None:
+    found = BENCHMARKS.get(benchmark)
+    sigma = found.sigma(arity, **json.loads(options))
+    listed = found.occurring(sigma)
+    return None if listed is None else read_support(listed, sigma.arity, sigma.num_classes)

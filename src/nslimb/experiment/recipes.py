@@ -26,7 +26,7 @@ from nslimb.files import digest
 from nslimb.learning.methods import METHODS, method_class
 from nslimb.networks import NETWORKS
 from nslimb.sigma.resolve import SIGMAS, is_rule_file
-from nslimb.sigma.support import known_ratios, read_support
+from nslimb.sigma.support import known_ratios
 
 Recipe = dict[str, Any]
 
@@ -34,7 +34,8 @@ Recipe = dict[str, Any]
 def samples_recipe(config: Config, cell: Cell) -> Recipe:
     """For drawing a cell's weak samples."""
     block = block_of(config, cell.benchmark)
-    own = block.problem(cell.benchmark).benchmark(config.base)
+    problem = block.problem(cell.benchmark)
+    own = problem.benchmark(config.base)
     tail = own.tail if block.tail is None else block.tail
     ambiguity = own.ambiguity if block.ambiguity is None else block.ambiguity
     return {
@@ -45,7 +46,7 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
         "tail": tail if isinstance(tail, str) else list(tail),
         **({"noise": block.noise} if block.noise else {}),  # not a key of runs without
         **({"ambiguity": ambiguity} if ambiguity else {}),
-        **({} if own.support is None else {"support": True}),
+        **({} if problem.support(int(cell.M), config.base) is None else {"support": True}),
         "seed": int(cell.seed),
         "code": _code("samples", _sigma_files(config, cell.benchmark)),
     }
@@ -53,9 +54,10 @@ def samples_recipe(config: Config, cell: Cell) -> Recipe:
 
 def marginals_recipe(config: Config, cell: Cell) -> Recipe:
     """For estimating a cell's marginal."""
-    own = block_of(config, cell.benchmark).problem(cell.benchmark).benchmark(config.base)
-    paper = {"solver": "adam", "steps": own.paper_steps}
-    known = given_ratios(config, cell.benchmark, cell.M) if own.support is not None else None
+    problem = block_of(config, cell.benchmark).problem(cell.benchmark)
+    paper = {"solver": "adam", "steps": problem.benchmark(config.base).paper_steps}
+    listed = problem.support(int(cell.M), config.base) is not None
+    known = given_ratios(config, cell.benchmark, cell.M) if listed else None
     return {
         "problem": _problem(config, cell.benchmark, cell.M)["problem"],
         **(
@@ -108,19 +110,15 @@ def adjust_recipe(config: Config, cell: Cell, method: str, source: Recipe | None
     }
 
 
-def given_ratios(config: Config, benchmark: str, arity: str) -> list[float] | None:
-    """The ratios of the classes that are known: the configuration's, else those of the label vectors that occur."""
+def given_ratios(config: Config, benchmark: str, arity: str) -> Any:
+    """The ratios that are known, [c] or [M, c]: the configuration's, else those of the label vectors that occur."""
     block = block_of(config, benchmark)
     problem = block.problem(benchmark)
-    own = problem.benchmark(config.base)
-    if own.support is None:
-        return None if block.ratios is None else list(block.ratios)
-    sigma = problem.build(int(arity), config.base)
-    listed = own.occurring(sigma)
-    if listed is None:
-        return None if block.ratios is None else list(block.ratios)
-    support = read_support(listed, sigma.arity, sigma.num_classes)
-    return [float(ratio) for ratio in known_ratios(support, sigma.num_classes, block.ratios)]
+    support = problem.support(int(arity), config.base)
+    if support is None:
+        return block.model_dump(mode="json")["ratios"]
+    size = problem.build(int(arity), config.base).num_classes
+    return known_ratios(support, size, block.ratios).tolist()
 
 
 def _ratios(config: Config, cell: Cell, variant: Variant) -> Recipe:

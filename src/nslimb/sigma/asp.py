@@ -19,7 +19,8 @@ from nslimb.sigma.positions import Positions
 
 # Label vectors up to which programs beyond strata are solved one by one.
 MAX_VECTORS = 100_000
-_CONSTANT = re.compile(r"_*[a-z][A-Za-z0-9_']*")
+_CONSTANT = re.compile(r"(?!not$)_*[a-z][A-Za-z0-9_']*")  # "not" is clingo's one keyword among them
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,8}")
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Rules:
     weighted: dict[int, list[tuple[int, list[tuple[int, int]]]]] = field(default_factory=dict)  # bound, weighted body
     constraints: list[list[int]] = field(default_factory=list)
     beyond: str = ""  # what keeps the program from being stratified
+    optimises: bool = False
 
     def rule(self, choice: bool, head: Sequence[int], body: Sequence[int]) -> None:
         """Called by clingo."""
@@ -48,6 +50,19 @@ class Rules:
             self.beyond = "a choice rule" if choice else "a disjunction"
         else:
             self.weighted.setdefault(head[0], []).append((lower, list(body)))
+
+    def external(self, atom: int, value: Any) -> None:  # noqa: ARG002
+        """Called by clingo; what is false unless a rule derives it, as labels are until they are set, is no matter."""
+        if value.name != "False_" and not self.beyond:
+            self.beyond = "an #external that is true or free"
+
+    def acyc_edge(self, node_u: int, node_v: int, condition: Sequence[int]) -> None:  # noqa: ARG002
+        """Called by clingo."""
+        self.beyond = "an #edge"
+
+    def minimize(self, priority: int, literals: Sequence[tuple[int, int]]) -> None:  # noqa: ARG002
+        """Called by clingo, for #maximize and weak constraints, too."""
+        self.optimises = True
 
     def strata(self) -> list[list[int]]:
         """Atoms in groups that depend on each other, those that others depend on first."""
@@ -181,10 +196,14 @@ def ground(path: str | Path, positions: Positions, weak: str) -> Program:
     except RuntimeError as error:
         told = " ".join(" ".join(messages).split()) or str(error)
         raise DataError(f"{file}: clingo cannot ground it: {told}") from error
+    if rules.optimises:
+        expected = "rules without #minimize, #maximize and weak constraints, as every answer counts, not the best alone"
+        raise InvalidInput("program", expected, f"{file}, which has one")
     by_symbol = {symbol: key for key, symbol in symbols.items()}
     atoms = list(control.symbolic_atoms)
     labels = {atom.literal: by_symbol[atom.symbol] for atom in atoms if atom.symbol in by_symbol}
-    found = {atom.literal: _value(clingo, atom.symbol) for atom in atoms if atom.symbol.name == weak}
+    derived = [atom for atom in atoms if atom.symbol.name == weak and not atom.symbol.negative]
+    found = {atom.literal: _value(clingo, atom.symbol) for atom in derived}
     if not found:
         raise InvalidInput("program", f"rules that derive {weak}(...) for some labels", f"{file}, which never does")
     return Program(control, rules, labels, symbols, found, file)
@@ -209,9 +228,9 @@ def _clingo() -> Any:
 
 
 def _symbol(clingo: Any, label: Any) -> Any:
-    """A class as the program sees it: a number, a constant, or a string where its name is no constant."""
-    if isinstance(label, int):
-        return clingo.Number(label)
+    """A class as the program sees it: a number, a constant, or a string where its name is neither."""
+    if isinstance(label, int) or _NUMBER.fullmatch(label):
+        return clingo.Number(int(label))
     return clingo.Function(label, []) if _CONSTANT.fullmatch(label) else clingo.String(label)
 
 

@@ -25,7 +25,7 @@ from nslimb.sigma.diagram import (
 )
 from nslimb.sigma.layers import LayerPlan, plan
 from nslimb.sigma.logic import read_dimacs
-from nslimb.sigma.positions import read_positions
+from nslimb.sigma.positions import Positions, read_positions
 from nslimb.sigma.sets import decode_sets, encode_sets, log_weights, members, read_sets, total_sizes
 from nslimb.sigma.spaces import Space, laid_apart, read_spaces
 from nslimb.sigma.tracing import compile_expression
@@ -89,6 +89,7 @@ class Sigma:
         self.program = program  # writes sigma down for the engine "scallop"
         self.class_names = check_class_names(class_names, diagram.num_classes)
         self._spaces: tuple[Space, ...] | None = None
+        self._names: tuple[tuple[str, ...] | None, ...] = ()  # of the labels by position, where they differ
         self._plans: dict[torch.device, tuple[LayerPlan, ...]] = {}
         self._tables: dict[torch.device, tuple[Tensor, ...]] = {}
 
@@ -199,7 +200,7 @@ class Sigma:
         """
         positions = read_positions(classes, order)
         diagram = compile_expression(function, positions, check_count("max_states", max_states))
-        return cls(diagram, "expression", class_names=positions.class_names)
+        return cls._of_positions(diagram, "expression", positions)
 
     @classmethod
     def from_dimacs(
@@ -246,9 +247,10 @@ class Sigma:
         The program sees ``label(I, C)``, I from 1, C a class name or number, and derives ``weak(S)``; several arguments
         make a tuple. Where it has no answer, or derives no weak atom, the label vector is invalid; two answers, or two
         weak labels in one, are an error that names the label vector. Stratified programs (also with aggregates, and
-        with positive recursion) become diagrams; those with choice rules, disjunction or negation that depends on
-        itself are solved for one label vector after another, up to 100,000. ``classes`` and ``order`` are as in
-        ``from_expression``.
+        with positive recursion) become diagrams; those with choice rules, disjunction, negation that depends on itself,
+        #edge, or an #external that is true or free are solved for one label vector after another, up to 100,000.
+        Optimisation is refused. A class name that is neither a number nor a constant of clingo, such as "New York" or
+        "not", is a string there. ``classes`` and ``order`` are as in ``from_expression``.
 
         Examples
         --------
@@ -262,7 +264,14 @@ class Sigma:
 
         positions = read_positions(classes, order)
         diagram = compile_program(path, positions, weak, check_count("max_states", max_states))
-        return cls(diagram, "asp", class_names=positions.class_names)
+        return cls._of_positions(diagram, "asp", positions)
+
+    @classmethod
+    def _of_positions(cls, diagram: Diagram, name: str, positions: Positions) -> Sigma:
+        made = cls(diagram, name, class_names=positions.class_names)
+        if positions.class_names is None:
+            made._names = positions.names
+        return made
 
     @staticmethod
     def from_candidates(
@@ -343,7 +352,7 @@ class Sigma:
     def spaces(self) -> tuple[Space, ...]:
         """The kinds of labels, each with the positions that have it; one for all where nothing else was said."""
         if self._spaces is not None:
-            return tuple(space.named(self.class_names) for space in self._spaces)
+            return tuple(space if space.class_names else space.named(self.class_names) for space in self._spaces)
         every = tuple(range(self.num_classes))
         return (Space("class", every, self.class_names, tuple(range(self.arity))),)
 
@@ -354,12 +363,16 @@ class Sigma:
         return len(self.spaces) > 1 and numbered != list(range(self.num_classes))
 
     def with_spaces(
-        self, spaces: Mapping[str, Sequence[int]], labels: Mapping[str, Sequence[int]] | None = None
+        self,
+        spaces: Mapping[str, Sequence[int]],
+        labels: Mapping[str, Sequence[int] | Mapping[int, str]] | None = None,
     ) -> Sigma:
         """The same sigma with ``spaces`` {name: positions}, each of which may have a classifier of its own.
 
         A space covers the labels that its positions accept, or those that ``labels`` {name: labels} give it. Two spaces
-        may have the same labels: they then mean different things.
+        may have the same labels: they then mean different things. So they may be called differently: by the names that
+        ``labels`` gives them, {name: {label: class name}}, else by those that ``from_expression`` or ``from_asp`` were
+        told for the positions, else as in ``class_names``.
 
         Examples
         --------
@@ -367,9 +380,11 @@ class Sigma:
         >>> apart = sigma.with_spaces({"red": [0], "stop": [1]})
         >>> [space.name for space in apart.spaces], apart.groups
         (['red', 'stop'], (0, 1))
+        >>> sigma.with_spaces({"red": [0], "stop": [1]}, {"stop": {0: "no", 1: "yes"}}).by_space().class_names
+        ('red 0', 'red 1', 'stop no', 'stop yes')
         """
         same = copy.copy(self)
-        same._spaces = read_spaces(spaces, labels, self)
+        same._spaces = read_spaces(spaces, labels, self, self._names)
         return same
 
     def by_space(self) -> Sigma:
@@ -394,7 +409,7 @@ class Sigma:
         offset, placed = 0, []
         for space in self.spaces:
             labels = tuple(range(offset, offset + len(space.labels)))
-            placed.append(Space(space.name, labels, tuple(names[offset : offset + len(labels)]), space.positions))
+            placed.append(Space(space.name, labels, (), space.positions))  # called as the classes are
             offset += len(labels)
         apart._spaces = tuple(placed)
         return apart

@@ -12,6 +12,7 @@ from nslimb.arrays import BoolArray, FloatArray, IntArray
 from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.diagram import DEAD, Diagram
+from nslimb.sigma.values import check_class_names
 
 if TYPE_CHECKING:
     from nslimb.sigma.component import Sigma
@@ -30,14 +31,18 @@ class Space(NamedTuple):
         return self._replace(class_names=tuple(class_names[label] for label in self.labels))
 
 
-def read_spaces(spaces: Any, labels: Any, sigma: Sigma) -> tuple[Space, ...]:
-    """Spaces from {name: positions} and, where they cover more than their positions accept, {name: labels}."""
+def read_spaces(spaces: Any, labels: Any, sigma: Sigma, names: Sequence[tuple[str, ...] | None]) -> tuple[Space, ...]:
+    """Spaces from {name: positions} and, where they cover more than their positions accept, {name: labels}.
+
+    Labels may be a mapping {label: class name}; ``names`` are those of the labels by position, where they differ. A
+    space without names of its own has none here.
+    """
     expected = f"a mapping {{name: positions}} that has each of the positions 0 to {sigma.arity - 1} in one space"
     if not isinstance(spaces, Mapping) or not spaces or not all(isinstance(name, str) for name in spaces):
         raise InvalidInput("spaces", expected, repr(spaces))
     if labels is not None and (not isinstance(labels, Mapping) or not set(labels) <= set(spaces)):
         raise InvalidInput("labels", f"a mapping from some of {', '.join(spaces)} to labels", repr(labels))
-    found = [_space(name, given, (labels or {}).get(name), sigma) for name, given in spaces.items()]
+    found = [_space(name, given, (labels or {}).get(name), sigma, names) for name, given in spaces.items()]
     placed = [position for space in found for position in space.positions]
     for position in range(sigma.arity):
         if placed.count(position) != 1:
@@ -46,15 +51,29 @@ def read_spaces(spaces: Any, labels: Any, sigma: Sigma) -> tuple[Space, ...]:
     return tuple(found)
 
 
-def _space(name: str, positions: Any, labels: Any, sigma: Sigma) -> Space:
+def _space(name: str, positions: Any, labels: Any, sigma: Sigma, names: Sequence[tuple[str, ...] | None]) -> Space:
     places = _integers(f"spaces[{name!r}]", positions, sigma.arity)
     accepted = np.flatnonzero(sigma.accepted[places].any(axis=0)).tolist()
-    covered = accepted if labels is None else _integers(f"labels[{name!r}]", labels, sigma.num_classes)
+    listed = list(labels) if isinstance(labels, Mapping) else labels
+    covered = accepted if labels is None else _integers(f"labels[{name!r}]", listed, sigma.num_classes)
     missing = sorted(set(accepted) - set(covered))
     if missing:
         expected = f"all labels that its positions accept ({', '.join(sigma.class_names[j] for j in accepted)})"
         raise InvalidInput(f"labels[{name!r}]", expected, f"{sigma.class_names[missing[0]]} is not among them")
-    return Space(name, tuple(covered), tuple(sigma.class_names[label] for label in covered), tuple(places))
+    if isinstance(labels, Mapping):
+        called = check_class_names(list(labels.values()), len(covered))
+    else:
+        called = _names_at(places, covered, names)
+    return Space(name, tuple(covered), called, tuple(places))
+
+
+def _names_at(places: Sequence[int], labels: Sequence[int], names: Sequence[tuple[str, ...] | None]) -> tuple[str, ...]:
+    """What the labels are called at some positions; nothing where that is not known, or not the same at all."""
+    own = {names[place] for place in places} if names else {None}
+    known = own.pop()
+    if known is None or own or max(labels) >= len(known):
+        return ()
+    return tuple(known[label] for label in labels)
 
 
 def _integers(argument: str, values: Any, size: int) -> list[int]:

@@ -78,18 +78,31 @@ def put_together(described: Mapping[str, Any], arrays: Mapping[str, IntArray]) -
         raise DataError(f"a saved sigma that cannot be put together ({error!r})") from error
 
 
-def _spaces(sigma: Sigma) -> dict[str, dict[str, list[int]]]:
-    """The labels and positions of each space; nothing where there is one."""
+def _spaces(sigma: Sigma) -> dict[str, dict[str, Any]]:
+    """The labels, their names and the positions of each space; nothing where there is one."""
     several = sigma.spaces if len(sigma.spaces) > 1 else ()
-    return {space.name: {"labels": list(space.labels), "positions": list(space.positions)} for space in several}
+    return {
+        space.name: {
+            "labels": list(space.labels),
+            "names": list(space.class_names),
+            "positions": list(space.positions),
+        }
+        for space in several
+    }
 
 
 def _with_spaces(sigma: Sigma, described: Mapping[str, Any]) -> Sigma:
     spaces = described.get("spaces")  # files of version 0.2 have none
     if not spaces:
         return sigma
-    positions, labels = ({name: space[part] for name, space in spaces.items()} for part in ("positions", "labels"))
+    positions = {name: space["positions"] for name, space in spaces.items()}
+    labels = {name: _named_labels(space) for name, space in spaces.items()}
     return sigma.with_spaces(positions, labels)
+
+
+def _named_labels(space: Mapping[str, Any]) -> Any:
+    """Labels with their names, which files of before lack."""
+    return dict(zip(space["labels"], space["names"], strict=True)) if "names" in space else space["labels"]
 
 
 def _table(values: Any, axes: int) -> IntArray:

@@ -55,13 +55,16 @@ def read_support(support: Any, arity: int, num_classes: int) -> Support:
 
 
 def known_ratios(support: Support, num_classes: int, ratios: Any) -> FloatArray:
-    """The ratios of the classes, [c]: as given, if they do not contradict the support, else those of the support."""
-    own: FloatArray = support.ratios(num_classes).mean(axis=0)
+    """The ratios of the classes: as given, [c] or [M, c], if they do not contradict the support; else its own, [c]."""
+    own = support.ratios(num_classes)
     if ratios is None:
-        return own
-    given = check_ratios(ratios, None, num_classes)
-    wrong = np.flatnonzero((given > 0) != (own > 0))
+        return np.asarray(own.mean(axis=0))
+    given = check_ratios(ratios, len(own), num_classes)
+    table = np.broadcast_to(given, own.shape)
+    never = (own > 0).sum(axis=0) == 0
+    wrong = np.argwhere(((table == 0) & (own > 0)) | ((table > 0) & never))
     if len(wrong):
+        place, label = wrong[0]
         expected = "ratios above 0 for the classes that occur in the support, and 0 for the others"
-        raise InvalidInput("ratios", expected, f"{given[wrong[0]]:g} for class {wrong[0]}")
+        raise InvalidInput("ratios", expected, f"{table[place, label]:g} for class {label}")
     return given

@@ -14,7 +14,8 @@ from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
 from nslimb.sigma.families import Family
-from nslimb.sigma.support import read_support
+from nslimb.sigma.support import Support as Listed
+from nslimb.sigma.support import known_ratios, read_support
 from nslimb.theory.consistent import Found, by_combining, search
 from nslimb.theory.contradictions import ListedSupport, ProductSupport, Support
 from nslimb.theory.spaced import readable, support_apart, told_apart
@@ -72,7 +73,7 @@ def shortcuts(
         vector as one without a weak label is a contradiction. Maps run from the classes that occur to all classes.
     ratios
         Of the classes, [c] or [M, c] where positions differ. None: those of the listed support, or uniform ones. A
-        class of ratio 0 does not occur.
+        class of ratio 0 does not occur; a listed support must not say otherwise.
     samples, budget
         With a number of ``samples``, maps are kept for which samples * P(sigma(tau(y)) != sigma(y)) is at most the
         budget, given that y has a weak label: y from the support or, where that is None, with independent labels of
@@ -110,10 +111,11 @@ def shortcuts(
         shares = by_position.mean(axis=0)
         found = search(known, readable(sigma), rate, allowed, limit)
     else:
-        vectors, probabilities = _listed(support, members, arity, size, given)
-        listed = ListedSupport(members, vectors, probabilities)
+        occurring = _listed(support, members, arity, size)
+        shares = known_ratios(occurring, size, given)
+        listed = ListedSupport(members, *occurring)
         known = listed
-        shares = np.bincount(vectors.ravel(), np.repeat(probabilities, arity), size) if given is None else given.mean(0)
+        shares = shares if shares.ndim == 1 else shares.mean(axis=0)
         found = _of_listed(members, listed, readable(sigma), rate, allowed, limit)
     shares = np.where(np.isin(np.arange(size), known.order), shares, 0)
     return _result(found, shares / shares.sum(), kept_distance)
@@ -191,15 +193,10 @@ def _product(members: Sequence[Sigma], ratios: FloatArray) -> ProductSupport:
     return support
 
 
-def _listed(
-    support: Any, members: Sequence[Sigma], arity: int, size: int, ratios: FloatArray | None
-) -> tuple[IntArray, FloatArray]:
+def _listed(support: Any, members: Sequence[Sigma], arity: int, size: int) -> Listed:
     """The label vectors that occur, each once, with a weak label by some member, and their probabilities."""
-    vectors, probabilities = read_support(support, arity, size)
-    there = np.ones(len(vectors), dtype=np.bool_)
-    if ratios is not None:
-        there &= (ratios[np.arange(arity), vectors] > 0).all(axis=1)
-    there &= np.any([sigma.apply(vectors[:, : sigma.arity]) != DEAD for sigma in members], axis=0)
+    found = read_support(support, arity, size)
+    there = np.any([sigma.apply(found.vectors[:, : sigma.arity]) != DEAD for sigma in members], axis=0)
     if not there.any():
         raise InvalidInput("support", "a label vector with a weak label and of probability above 0", "none")
-    return vectors[there], probabilities[there] / probabilities[there].sum()
+    return found.keep(there)

@@ -10,23 +10,34 @@ from nslimb.arrays import BoolArray, FloatArray
 from nslimb.checks import check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
-from nslimb.sigma.spaces import apart, ratios_apart
+from nslimb.sigma.spaces import apart, own_labels, ratios_apart
 from nslimb.sigma.support import read_support
 
 
 def told_apart(sigma: Sigma, ratios: Any) -> tuple[Sigma, Any]:
     """Sigma over the classes of all its spaces, one after another, and ratios [c] or [M, c] over these, [M, C].
 
-    Both as they are where there is one space, or where no two spaces share a label.
+    Both as they are where there is one space, or where no two spaces share a label. Ratios may also be [M, C] already.
     """
     if not isinstance(sigma, Sigma) or not sigma.lists_weak_labels or not sigma.spaces_share_labels:
         return sigma, ratios
     if ratios is None:
         return sigma.by_space(), None
     arity, size = sigma.arity, sigma.num_classes
+    if _are_apart(ratios, sigma):
+        return sigma.by_space(), ratios
     return sigma.by_space(), ratios_apart(
         sigma.spaces, np.broadcast_to(check_ratios(ratios, arity, size), (arity, size))
     )
+
+
+def _are_apart(ratios: Any, sigma: Sigma) -> bool:
+    """Whether ratios are over the classes of all spaces already, each position's over those of its own space."""
+    own = own_labels(sigma.spaces, sigma.arity)
+    try:
+        return np.shape(ratios) == own.shape and not np.asarray(ratios, dtype=np.float64)[~own].any()
+    except (TypeError, ValueError):
+        return False  # what is wrong with them is said where they are checked
 
 
 def of_an_image(ratios: Any, sigma: Sigma) -> Any:

@@ -56,10 +56,10 @@ def write_ratios(path: Path, found: Bootstrap, sigma: Sigma, samples: int) -> No
 
 
 def read_ratios(path: Path) -> FloatArray:
-    """Ratios [c] from a file that ``write_ratios`` or the workflow (``marginals.json``) wrote.
+    """Ratios [c], or [M, c] where positions differ, from a file that ``write_ratios`` or the workflow wrote.
 
-    A CSV file needs a column ``ratio``, a row for each class in order; JSON a list ``ratios``, or is itself one. Where
-    positions have ratios of their own, the mean over positions, as of an instance whose position is not known.
+    A CSV file needs a column ``ratio``, a row for each class in order, and for each position if there is a column
+    ``position``; JSON a list ``ratios``, or is itself one.
     """
     if path.suffix == ".json":
         content = read_json(path)
@@ -70,9 +70,14 @@ def read_ratios(path: Path) -> FloatArray:
         raise InvalidInput("--ratios", "a file that ends in .csv or .json", repr(str(path)))
     try:
         table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-        return check_ratios(table.mean(axis=0), None, table.shape[1])
+        return check_ratios(table if len(table) > 1 else table[0], len(table), table.shape[1])
     except (InvalidInput, TypeError, ValueError) as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def of_any_position(ratios: FloatArray) -> FloatArray:
+    """Ratios [c] of an instance whose position is not known: of [M, c] the mean over positions."""
+    return ratios if ratios.ndim == 1 else np.asarray(ratios.mean(axis=0))
 
 
 def _from_csv(path: Path) -> list[list[float]]:

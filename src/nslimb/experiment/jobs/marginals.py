@@ -21,7 +21,13 @@ def make_marginals(recipe: Recipe, host: Host, samples: Path, marginals: Path) -
     sigma = sigma_of(recipe, host)
     if "ratios" in recipe:  # Algorithm 1 takes labels to be independent, which they are not here
         known = Marginals(
-            ratios=recipe["ratios"], log_likelihood=0.0, iterations=0, converged=True, not_identified=[], seconds=0.0
+            ratios=recipe["ratios"],
+            log_likelihood=0.0,
+            iterations=0,
+            converged=True,
+            not_identified=[],
+            seconds=0.0,
+            known=True,
         )
         write_schema(marginals, known)
         return

@@ -1,4 +1,4 @@
-"""marginals.json: the estimated ratios of a cell."""
+"""marginals.json: the ratios of a cell, estimated or known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nslimb.experiment.runs.base import Ratios, Schema
 
 
 class Marginals(Schema):
-    """marginals.json: Algorithm 1 on a cell's weak labels."""
+    """marginals.json: Algorithm 1 on a cell's weak labels; or, where label vectors are listed, the known ratios."""
 
     ratios: Ratios
     log_likelihood: float
@@ -14,3 +14,4 @@ class Marginals(Schema):
     converged: bool
     not_identified: list[int]
     seconds: float
+    known: bool = False  # not estimated; files of before do not tell
