@@ -125,7 +125,12 @@ def test_adjustments_and_metrics_of_ones_own(tmp_path: Path) -> None:
     gentle = as_adjustment("mine.py:Gentle", tmp_path)
     metrics = [("brier", METRICS.get("brier")), ("spread", load_object("metric", "mine.py:spread", tmp_path))]
     ratios = [0.4, 0.3, 0.2, 0.1]
-    found = evaluate_adjustments(**{**given, "ratios": ratios}, adjustments={"softly": gentle}, metrics=metrics)
+    found = evaluate_adjustments(
+        **{**given, "ratios": ratios},
+        adjustments={"softly": gentle},
+        metrics=metrics,
+        protocol=AdjustmentProtocol(chance=0.0),
+    )
     assert list(found) == ["none", "softly"]
     assert found["softly"]["chosen"] == "softly"
     assert found["softly"]["setting"] == {"tau": 0.1}

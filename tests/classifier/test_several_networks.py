@@ -219,7 +219,7 @@ def test_known_ratios_are_told_as_known(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "sl", "sot-alg1"])
 def test_ratios_that_a_method_would_not_look_at_are_refused(method: str) -> None:
-    with pytest.raises(InvalidInput, match=r"one that takes known ratios \(transport\)"):
+    with pytest.raises(InvalidInput, match=r"one that takes known ratios \(transport, transport-named\)"):
         WeakClassifier(nslimb.sigma.maximum(2, 3), method=method, ratios=[0.3, 0.3, 0.4])
     with pytest.raises(InvalidInput, match="transport with ratios='estimated'"):
         WeakClassifier(
@@ -251,7 +251,8 @@ def test_transport_in_the_command_asks_for_ratios(tmp_path: Path, monkeypatch: p
     np.testing.assert_allclose(WeakClassifier.load("model").ratios_, [0.3, 0.3, 0.4])  # type: ignore[arg-type]
     done = run(*train, "--ratios", "r.json", "--out", "other")
     assert done.exit_code == 2
-    assert "method: expected one that takes known ratios (transport), as ratios are given, got recipe" in done.output
+    told = "method: expected one that takes known ratios (transport, transport-named), as ratios are given, got recipe"
+    assert told in done.output
     Path("wrong.json").write_text(json.dumps([0.5, 0.5]))
     done = run(*train, "--method", "transport", "--ratios", "wrong.json", "--out", "other")
     assert done.exit_code == 2
