@@ -23,11 +23,12 @@ class Cost(NamedTuple):
     peak_mb: int
 
 
-# Measured with batches of 64 (training) and 2,048 images (evaluation, where memory peaks), PyTorch 2.13, one thread of
-# a busy two-core machine.
+# Measured with PyTorch 2.13, one thread of a two-core machine. LeNet: the shortest of the published runs of each kind
+# (benchmarks/costs.py), rounded up; the others: batches of 64 (training) and 2,048 images (evaluation, where memory
+# peaks), the machine busy.
 COSTS = {
-    "lenet": Cost(0.4, 0.2, 510),
-    "lenet45": Cost(0.8, 0.6, 560),
+    "lenet": Cost(0.08, 0.03, 510),
+    "lenet45": Cost(0.25, 0.1, 560),
     "symbolnet": Cost(16.0, 8.2, 2820),
     "resnet-narrow": Cost(3.2, 1.8, 750),
     "resnet18": Cost(95.0, 30.0, 2460),
