@@ -39,7 +39,9 @@ def command(
     ] = "auto",
     ratios: Annotated[
         Path | None,
-        typer.Option(help="Ratios of the classes that you know, in a .csv or .json file, for --method transport."),
+        typer.Option(
+            help="Known ratios of the classes, in a .csv or .json file, for --method transport or transport-named."
+        ),
     ] = None,
     network: Annotated[
         str,
