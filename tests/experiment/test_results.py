@@ -18,8 +18,9 @@ from scipy.stats import spearmanr
 
 from nslimb.errors import DataError
 from nslimb.experiment import places
+from nslimb.experiment.results import changed as changed_settings
 from nslimb.experiment.results import claims, difficulty, mitigation, score
-from nslimb.experiment.results.data import FOLDER, Place, Results, load, printed
+from nslimb.experiment.results.data import CHANGED, FOLDER, Place, Results, load, printed
 from nslimb.experiment.results.frontier import frontier
 from nslimb.experiment.results.layout import table, tables
 from nslimb.experiment.results.page import page, write_page
@@ -145,6 +146,32 @@ def test_the_score_with_the_best_epoch(results: Results, tmp_path: Path) -> None
     added = sum(sl["mean"].tolist()) / 18 - sum(ends) / 18
     assert f"| SL | {score.counts(met)[0]} | {score.counts(sl)[0]} | 18 | {added:+.1f} |" in text
     assert "best test accuracy" not in score.section(load(tmp_path), {})
+
+
+def test_a_changed_setting_is_told_beside_the_entry_and_is_no_row_of_a_table(folder: Path, tmp_path: Path) -> None:
+    """Over the seeds that both have; met by the same rule as the score."""
+    runs = pd.read_csv(folder / "runs.csv", dtype=str)
+    cell = (runs["protocol"] == "paper") & (runs["benchmark"] == "max") & (runs["M"] == "3") & (runs["rho"] == "0")
+    plain = runs[cell & (runs["method"] == "sl") & (runs["adjustment"] == "none")].copy()
+    plain["accuracy"] = ["50", "80", "90"]
+    longer = plain.iloc[1:].assign(method="sl-longer", accuracy=["81.5", "92"])
+    elsewhere = plain.assign(method="sl-nll", M="2")  # an entry that the paper does not print
+    rest = runs.drop(plain.index)
+    pd.concat([rest, plain, longer, elsewhere]).to_csv(tmp_path / "runs.csv", index=False)
+    results = load(tmp_path)
+    assert set(results.changed["method"]) == {"sl-longer", "sl-nll"}
+    assert not results.runs["method"].isin(CHANGED).any()
+    (effect,) = changed_settings.effects(results)
+    assert (effect.place, effect.method, effect.seeds) == (Place("max", "3", "0"), "sl", 2)
+    assert (effect.paper, effect.room) == pytest.approx((84.15, 2 * 11.92))
+    assert (effect.ours, effect.changed) == pytest.approx((85, 86.75))
+    assert effect.met(84.15 - 23.8)
+    assert not effect.met(84.15 + 23.9)
+    assert "| MAX-3, rho=0 SL | 100 epochs, as in the paper | 2 | 84.2 ± 11.9 | 85.0 | 86.8 | yes | yes |" in (
+        score.section(results, {})
+    )
+    assert "sl-longer" not in table(results, [effect.place])
+    assert changed_settings.section(load(folder)) == ""
 
 
 def test_the_limits_of_the_score(results: Results) -> None:
@@ -384,5 +411,5 @@ def test_the_committed_page_and_readme_are_those_of_the_committed_files() -> Non
     assert readme == inserted(readme, results)
     if (FOLDER / "runs.csv").exists():
         means = plain_means(FOLDER / "runs.csv")
-        adjusted = {keys for keys in means if keys[4] == "supervised" and keys[5] != "none"}
-        check_tables(results, {keys: value for keys, value in means.items() if keys not in adjusted})
+        apart = {keys for keys in means if keys[4] in CHANGED or (keys[4] == "supervised" and keys[5] != "none")}
+        check_tables(results, {keys: value for keys, value in means.items() if keys not in apart})

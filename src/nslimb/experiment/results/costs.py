@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pandas as pd
+
 from nslimb.experiment import places
 from nslimb.experiment.cells import runs
 from nslimb.experiment.collect import MAIN
@@ -14,7 +16,8 @@ from nslimb.experiment.results.layout import markdown
 
 def costs(results: Results) -> str:
     """Core hours of training by benchmark and protocol."""
-    trained = results.runs[results.runs["adjustment"] == "none"]
+    trained = _all(results)
+    trained = trained[trained["adjustment"] == "none"]
     if not len(trained):
         return "Nothing has been run yet.\n"
     lines = [["", *(f"`{name}`: {what}" for name in PROTOCOLS for what in ("runs", "core hours"))]]
@@ -44,7 +47,7 @@ def planned() -> list[tuple[str, str, str, str, str, str]]:
 def missing(results: Results) -> str:
     """How many of the planned runs are published, by benchmark and method; those that are complete are not listed."""
     keys = ["protocol", "benchmark", "M", "rho", "seed", "method"]
-    done = set(results.runs[keys].drop_duplicates().itertuples(index=False, name=None))
+    done = set(_all(results)[keys].drop_duplicates().itertuples(index=False, name=None))
     all_runs = planned()
     wanted, there = Counter(map(_group, all_runs)), Counter(_group(run) for run in all_runs if run in done)
     number = sum(there.values())
@@ -57,6 +60,10 @@ def missing(results: Results) -> str:
             lines.append([name, printed(method), str(there[protocol, benchmark, method]), str(total)])
     head = f"{number} of {len(all_runs)} planned runs (`config/cpu_paper.yaml` and `config/cpu_exact.yaml`) are done."
     return f"{head} Not complete:\n\n{markdown(lines)}"
+
+
+def _all(results: Results) -> pd.DataFrame:
+    return pd.concat([frame for frame in (results.runs, results.changed) if len(frame)] or [results.runs])
 
 
 def _group(run: tuple[str, ...]) -> tuple[str, str, str]:

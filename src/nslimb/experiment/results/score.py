@@ -10,6 +10,7 @@ import pandas as pd
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import read_yaml
+from nslimb.experiment.results import changed
 from nslimb.experiment.results.data import Place, Results, printed
 from nslimb.experiment.results.layout import markdown
 
@@ -93,7 +94,7 @@ def section(results: Results, reasons: Mapping[str, Mapping[str, str]]) -> str:
     ]
     if differing:
         text.append("With other numbers in the small table: " + "; ".join(differing) + ".")
-    text += ["### Why entries miss", _misses(frame, reasons)]
+    text += ["### Why entries miss", _misses(frame, reasons), changed.section(results)]
     return "\n\n".join(part for part in text if part) + "\n"
 
 
