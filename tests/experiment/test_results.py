@@ -18,6 +18,7 @@ from scipy.stats import spearmanr
 
 from nslimb.errors import DataError
 from nslimb.experiment import places
+from nslimb.experiment.chance import interval
 from nslimb.experiment.results import changed as changed_settings
 from nslimb.experiment.results import claims, difficulty, mitigation, score
 from nslimb.experiment.results.data import CHANGED, FOLDER, Place, Results, load, printed
@@ -306,7 +307,7 @@ def test_what_mitigation_is_worth_is_told_with_intervals(results: Results) -> No
     assert f"and {recipe - plain:+.1f} points over plain SL" in told
     rows = {row[0]: row for row in rows_of(told.split("Cell by cell")[0])}
     cells = claims.by_cell(claims.gains(results, "exact", ("ilp-alg1", "none"), ("sl-affine", "none")))
-    mean, low, high = claims.interval(cells[cells.index.get_level_values("benchmark") == "sum"])
+    mean, low, high = interval(cells[cells.index.get_level_values("benchmark") == "sum"])
     assert rows["ILP(ALG1)"][4:6] == [f"{mean:+.1f}", f"{low:+.1f} to {high:+.1f}"]
     assert "sl-affine" not in rows
 

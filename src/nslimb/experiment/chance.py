@@ -6,7 +6,36 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
 _TWO_SIDED = 1.96  # 95 % of a normal distribution
+
+
+class Interval(NamedTuple):
+    """A mean with the interval that it lies in."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """The mean of values [n] and its interval by Student's t; infinite for a single value, NaN the mean of none.
+
+    Examples
+    --------
+    >>> [round(bound, 1) for bound in interval([97.0, 98.0, 99.0])], interval([97.0]).high
+    ([98.0, 95.5, 100.5], inf)
+    """
+    numbers = np.asarray(values, dtype=float)
+    number = len(numbers)
+    mean = float(numbers.mean()) if number else math.nan
+    if number < 2:
+        return Interval(mean, -math.inf, math.inf)
+    half = float(stats.t.ppf((1 + level) / 2, number - 1) * numbers.std(ddof=1) / math.sqrt(number))
+    return Interval(mean, mean - half, mean + half)
 
 
 class Accuracy(NamedTuple):

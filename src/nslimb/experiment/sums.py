@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from nslimb.experiment.chance import interval
 from nslimb.experiment.gather import GridRun
 
 Frame = pd.DataFrame
@@ -32,20 +32,22 @@ def with_sums(frame: Frame, runs: list[GridRun]) -> Frame:
         if run.metrics is not None:
             share = run.metrics.adjustments["none"]["test_weak_accuracy"]
             found.setdefault((run.cell.M, run.printed), []).append(100 * share)
-    rows = [interval(found.get(key, [])) for key in zip(frame["M"], frame["training"], strict=True)]
+    rows = [sums_right(found.get(key, [])) for key in zip(frame["M"], frame["training"], strict=True)]
     digits = frame["M"].astype(int) // 2
     columns = {"N": digits, "digits_of_99": 100 * 0.99 ** (2 * digits)}
     joined: Frame = frame.assign(**columns, **{name: [row[name] for row in rows] for name in rows[0]})
     return joined
 
 
-def interval(values: list[float]) -> dict[str, float]:
-    """Mean and interval of the sums right in each run; an interval takes two runs."""
-    mean = float(np.mean(values)) if values else np.nan
-    half = np.nan
-    if len(values) > 1:
-        half = stats.t.ppf((1 + LEVEL) / 2, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return {"sum_accuracy": mean, "sum_lower": max(mean - half, 0.0), "sum_upper": min(mean + half, 100.0)}
+def sums_right(values: list[float]) -> dict[str, float]:
+    """Mean and interval of the sums right in each run (%); an interval takes two runs."""
+    mean, low, high = interval(values, LEVEL)
+    known = len(values) > 1
+    return {
+        "sum_accuracy": mean,
+        "sum_lower": max(low, 0.0) if known else np.nan,
+        "sum_upper": min(high, 100.0) if known else np.nan,
+    }
 
 
 def laid_out(frame: Frame, published: Frame) -> Frame:

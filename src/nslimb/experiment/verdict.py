@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats
 
-from nslimb.experiment.chance import Accuracy, told_apart
+from nslimb.experiment.chance import Accuracy, interval, told_apart
 from nslimb.experiment.gather import GridRun
 from nslimb.experiment.runs.metrics import Metrics
 
@@ -49,10 +48,10 @@ def verdict(runs: list[GridRun], level: float = 0.95) -> str:
         return f"Best: {best}, {gain:+.2f} points over SL {where}{doubt}."
     if gain <= 0:
         return f"No mitigation is above SL on average; the best is {best} ({gain:+.2f} points, {_over(pairs)})."
-    half = float(stats.t.ppf((1 + level) / 2, pairs - 1) * np.std(rivals[best], ddof=1) / np.sqrt(pairs))
-    doubt = "" if gain - half > 0 else ", which chance may have made"
-    interval = f"{100 * level:.0f} % interval {gain - half:+.2f} to {gain + half:+.2f}"
-    return f"Best on average: {best}, {gain:+.2f} points over SL ({interval}, {_over(pairs)}){doubt}."
+    _, low, high = interval(rivals[best], level)
+    doubt = "" if low > 0 else ", which chance may have made"
+    spread = f"{100 * level:.0f} % interval {low:+.2f} to {high:+.2f}"
+    return f"Best on average: {best}, {gain:+.2f} points over SL ({spread}, {_over(pairs)}){doubt}."
 
 
 def _comparable(metrics: Metrics, adjustment: str) -> float:

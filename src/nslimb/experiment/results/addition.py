@@ -65,7 +65,7 @@ def by_size(runs: Frame) -> Frame:
             "training": _PRINTED.get(str(method), str(method)),
             "seeds": len(part),
             "accuracy_mean": part["accuracy"].mean(),
-            **sums.interval(part["test_weak_accuracy"].tolist()),
+            **sums.sums_right(part["test_weak_accuracy"].tolist()),
         }
         for (method, size), part in runs.assign(N=runs["M"] // 2).groupby(["method", "N"])
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
+from nslimb.experiment.chance import interval
 from nslimb.experiment.results.data import PROTOCOLS, TITLES, Results, printed
 
 _CELL = ["benchmark", "M", "rho"]
@@ -55,15 +55,6 @@ def gains(results: Results, protocol: str, one: tuple[str, str], other: tuple[st
 def by_cell(frame: pd.DataFrame) -> pd.Series:
     """Mean gain over seeds, by cell."""
     return frame.groupby(_CELL, sort=False)["gain"].mean()
-
-
-def interval(values: pd.Series) -> tuple[float, float, float]:
-    """Mean and 95 % interval of it (Student's t); infinite for a single value."""
-    mean, number = float(values.mean()), len(values)
-    if number < 2:
-        return mean, -np.inf, np.inf
-    half = float(stats.t.ppf(0.975, number - 1) * values.std(ddof=1) / np.sqrt(number))
-    return mean, mean - half, mean + half
 
 
 def training_helps(results: Results, protocol: str) -> Judgement:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nslimb.experiment import chance
 from nslimb.experiment.readings import COLUMNS, NONE, TRUTH
-from nslimb.experiment.results import claims
 from nslimb.experiment.results.layout import between_marks, markdown
 from nslimb.files import write_text
 
@@ -57,7 +57,7 @@ def interval(values: Any) -> str:
     >>> interval([97.0, 98.0, 99.0]), interval([97.0])
     ('98.0 ± 2.5', '97.0')
     """
-    mean, _, high = claims.interval(pd.Series(values))
+    mean, _, high = chance.interval(values)
     return f"{mean:.1f} ± {high - mean:.1f}" if np.isfinite(high) else f"{mean:.1f}"
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from nslimb.experiment import places
+from nslimb.experiment.chance import interval
 from nslimb.experiment.config import read_file
-from nslimb.experiment.results.claims import by_cell, gains, interval
+from nslimb.experiment.results.claims import by_cell, gains
 from nslimb.experiment.results.data import TITLES, Place, Results, method_order, printed
 from nslimb.experiment.results.frontier import RECIPE
 from nslimb.experiment.results.layout import markdown
