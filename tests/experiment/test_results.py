@@ -294,6 +294,26 @@ def test_the_ceiling_is_what_weak_labels_allow_of_what_a_network_learns(results:
     assert np.isnan(mitigation.reachable(results, Place("max", "2", "0")))
 
 
+def test_what_weak_labels_leave_above_a_method_is_paired_by_seed(results: Results) -> None:
+    """A seed whose supervised network has not been trained has no ceiling, and does not count."""
+    place, means = Place("max", "4", "15"), plain_means_of(results)
+    limit = np.mean([40 + 6 * label for label in range(10)])
+    usual = mitigation.room(results, "sl", "max")
+    assert usual[place] == pytest.approx(limit - means[("exact", *place, "sl", "none")])
+    low = results.runs.assign(accuracy=results.runs["accuracy"] - 9 * (results.runs["seed"] == "2"))
+    lower = replace(results, runs=low)
+    assert mitigation.room(lower, "sl", "max")[place] == pytest.approx(usual[place] + 3)
+    known = results.classes[(results.classes["method"] != "supervised") | (results.classes["seed"] != "2")]
+    without = [mitigation.room(replace(each, classes=known), "sl", "max")[place] for each in (results, lower)]
+    assert without[0] == without[1]
+    assert mitigation.room(results, "sl", "sum").index.get_level_values("benchmark").unique() == ["sum"]
+    told = mitigation.section(lower)
+    rooms = (mitigation.room(lower, method, "max").mean() for method in ("sl-affine", "sl", "recipe"))
+    beside, plain, left = (f"{each:.1f}" for each in rooms)
+    assert f"leave {beside} points above SL with the same augmentation and {plain} points above plain SL" in told
+    assert f"and {left} above the recipe" in told
+
+
 def test_what_mitigation_is_worth_is_told_with_intervals(results: Results) -> None:
     told = mitigation.section(results)
     means = plain_means_of(results)
