@@ -18,7 +18,7 @@ SRC = Path(__file__).resolve().parents[1] / "src"
 # From the ground up. A room imports itself and rooms of lower floors, never its neighbours on the same one.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "arrays"),
-    ("files", "seeds", "checks", "registry", "vision"),
+    ("files", "memory", "seeds", "checks", "registry", "vision"),
     ("threads",),
     ("plotting",),
     ("sigma",),

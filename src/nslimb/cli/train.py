@@ -77,8 +77,10 @@ def command(
         from nslimb.cli.formats.ratios import read_ratios
         from nslimb.data import Samples
         from nslimb.learning.history import write_history
+        from nslimb.memory import keep_freed_memory
 
         _check_out(out)
+        keep_freed_memory()
         named = [column.strip() for column in columns.split(",")]
         built = build_sigma(sigma, len(named), read_classes(classes), left_to_right)
         classifier = WeakClassifier(

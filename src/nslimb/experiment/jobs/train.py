@@ -25,6 +25,7 @@ from nslimb.learning.methods import method_class
 from nslimb.learning.methods.base import Method
 from nslimb.learning.restarts import best_start, forget_starts
 from nslimb.learning.settings import Settings
+from nslimb.memory import keep_freed_memory
 from nslimb.seeds import torch_seed
 from nslimb.sigma.component import Sigma
 
@@ -68,6 +69,7 @@ def train_run(
     """
     began = time.perf_counter()
     torch.set_num_threads(host.threads)
+    keep_freed_memory()
     cell = into.parent
     sigma, samples = sigma_of(recipe, host), load_samples(cell / names.SAMPLES)
     source = source_of(recipe, host, sigma, ready)
