@@ -44,7 +44,7 @@ def changed(value: Any, *keys: str) -> dict[str, Any]:
 
 def test_the_grid_is_that_of_the_field() -> None:
     config = read_config(VALUES)
-    assert len(list(runs(config))) == 4 * 2 * 3
+    assert len(list(runs(config))) == 4 * 2 * 3 + 2 * 3  # and what seeing every digit of N = 15 gives
     recipe = samples_recipe(config, Cell("addition", "30", "0", "1"))
     assert (recipe["samples"], recipe["validation"], recipe["validation_from"]) == ("once", 0, "none")
     assert config.benchmarks["addition"].problem("addition").build(30).arity == 30
@@ -103,6 +103,7 @@ def test_the_table_has_intervals_and_what_others_have_published(tmp_path: Path) 
     assert "| digits of 99 % each | 98.0 | 96.1 |" in text
     assert "12 of 12 runs missing" in text
     assert "(published)" not in text  # nobody has published N = 1 or 2
+    publish.write_table(config, "addition_limit")
     publish.write_comparison(config)
 
 
@@ -143,6 +144,9 @@ def test_the_page_has_means_with_intervals_and_tells_goals() -> None:
     assert "- N = 15, nslimb: goal under 10 minutes a run, at most 18.0, missed (seeds: 3)." in text
     assert "- N = 15, nslimb, affine maps of the images: goal under 10 minutes a run, not run yet." in text
     assert "N = 4: 5.0 to 7.0; N = 15: 16.0 to 18.0" in text
+    limit = published({(15, "supervised-decay"): [79.0]})
+    text = addition.page(pd.concat([runs, limit]), sums.read_published(ROOT / "reference" / "addition.csv"))
+    assert "| the same network, every digit seen |  | 79.0 (99.50) |" in text
 
 
 def test_a_goal_is_reached_by_three_seeds_and_no_less() -> None:

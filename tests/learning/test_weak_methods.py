@@ -179,6 +179,16 @@ def test_some_methods_take_ever_smaller_steps_in_the_end(name: str, begun: float
         make_method(name, SIGMA, decay_after=1.5)
 
 
+def test_supervised_decay_is_supervised_with_the_steps_of_sl_decay() -> None:
+    drawn, gold = batch(), np.zeros((len(batch().weak), SIGMA.arity), dtype=np.int64)
+    found, plain = (make_method(name, SIGMA, gold_labels=gold) for name in ("supervised-decay", "supervised"))
+    assert found.oracle
+    torch.testing.assert_close(found.loss(drawn), plain.loss(drawn))
+    shares = [0.0, 0.4, 0.6, 0.9]
+    assert [found.pace(done) for done in shares] == [make_method("sl-decay", SIGMA).pace(done) for done in shares]
+    assert {plain.pace(done) for done in shares} == {1.0}
+
+
 def test_a_handful_of_wrong_labels_makes_no_class_for_the_recipe() -> None:
     weak = np.array([3] * 995 + [0] * 5)  # four zeros in 1,000 pairs would make zeros 7 % of all labels
     trusting, wary = (make_method("recipe", SIGMA, noise=noise) for noise in (0.0, "auto"))

@@ -31,6 +31,7 @@ METHODS: Registry[type[Method]] = Registry(
         "transport": "nslimb.learning.methods.transport:Transport",
         "transport-named": "nslimb.learning.methods.transport_named:TransportNamed",
         "supervised": "nslimb.learning.methods.supervised:Supervised",
+        "supervised-decay": "nslimb.learning.methods.supervised:SupervisedDecay",
     },
 )
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from nslimb.errors import InvalidInput
 from nslimb.files import digest
 from nslimb.learning.methods.base import Batch, Method, NoSettings
+from nslimb.learning.methods.sl_decay import DecaySettings
 from nslimb.sigma.component import Sigma
 
 
@@ -38,3 +39,12 @@ class Supervised(Method):
 
     def describe(self) -> dict[str, Any]:
         return {"labels": digest(self.labels.numpy().tobytes())}
+
+
+class SupervisedDecay(Supervised):
+    """The same with the shrinking steps of ``sl-decay``: what is left to gain there by seeing the labels."""
+
+    printed = "supervised, decay (oracle)"
+
+    def pace(self, done: float) -> float:
+        return DecaySettings().pace(done)
