@@ -147,6 +147,8 @@ def test_the_page_has_means_with_intervals_and_tells_goals() -> None:
     limit = published({(15, "supervised-decay"): [79.0]})
     text = addition.page(pd.concat([runs, limit]), sums.read_published(ROOT / "reference" / "addition.csv"))
     assert "| the same network, every digit seen |  | 79.0 (99.50) |" in text
+    assert "nslimb: 79.0 % of the sums right with every digit seen; to see sums alone costs 1.0 points" in text
+    assert "every digit seen:" not in addition.page(runs, sums.read_published(ROOT / "reference" / "addition.csv"))
 
 
 def test_a_goal_is_reached_by_three_seeds_and_no_less() -> None:

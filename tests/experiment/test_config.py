@@ -119,7 +119,7 @@ def changed(*keys: str, value: Any) -> dict[str, Any]:
         ),
         (
             changed("benchmarks", "max", "methods", value=["sl", "adam"]),
-            r"benchmarks.max: method: expected one of sl, .*supervised-decay, or your own as path/to/file.py.*got 'adam'",
+            r"benchmarks.max: method: expected one of sl, .*supervised-decay, or your own as path/to/file.*got 'adam'",
         ),
         (changed("benchmarks", "hwf", "M", value=[4]), r"benchmarks.hwf: M: expected odd integers .*, got 4"),
         (

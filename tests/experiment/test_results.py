@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from published import write_published
+from scipy import stats
 from scipy.stats import spearmanr
 
 from nslimb.errors import DataError
@@ -184,6 +185,25 @@ def test_the_limits_of_the_score(results: Results) -> None:
         alone = replace(results, runs=pd.DataFrame([row]))
         frame = score.compared(alone)
         assert frame["met"].dropna().tolist() == [expected]
+
+
+def test_a_miss_that_seeds_alone_may_make_is_told(results: Results) -> None:
+    """Welch's statistic by hand: (difference)^2 against its variance, with the paper's deviation over three seeds."""
+    entry = results.distinct[results.distinct["table"] == "sum"].iloc[0]
+    keys = {key: entry[key] for key in ("benchmark", "M", "rho", "method", "adjustment")}
+    away = entry["paper_mean"] - 2.5 * entry["paper_std"]
+    for spread, seeds, expected in ((0.01, 3, False), (30.0, 3, True), (30.0, 1, False)):
+        values = [away - spread, away + spread, away][:seeds] if seeds > 1 else [away]
+        rows = [{**keys, "protocol": "paper", "seed": str(seed), "accuracy": one} for seed, one in enumerate(values)]
+        alone = replace(results, runs=pd.DataFrame(rows), epochs=results.epochs.iloc[:0])
+        frame = score.compared(alone)
+        (row,) = frame[frame["met"].notna()].to_dict("records")
+        ours, theirs = spread**2 / 3, entry["paper_std"] ** 2 / 3
+        freedom = (ours + theirs) ** 2 / (ours**2 / 2 + theirs**2 / 2)
+        tail = 2 * stats.t.sf(abs(row["difference"]) / np.sqrt(ours + theirs), freedom)
+        assert row["by_seeds"] is expected
+        assert seeds == 1 or bool(tail >= 0.05) is expected
+        assert ("Seeds alone may make as much in 1 (Welch's test, 5 %)." in score.section(alone, {})) is expected
 
 
 def test_reasons_are_shown_with_the_misses_they_explain(results: Results, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from nslimb.errors import DataError
 from nslimb.experiment import places, sums
+from nslimb.experiment.chance import interval
 from nslimb.experiment.tables import markdown
 from nslimb.files import write_text
 
@@ -22,6 +23,7 @@ _PRINTED = {
 _GOALS = {(4, PLAIN): 93, (4, AUGMENTED): 95, (15, PLAIN): 78, (15, AUGMENTED): 85}
 _MINUTES = {(15, PLAIN): 10, (15, AUGMENTED): 10}  # a run
 _SEEDS = 3  # that a goal asks for
+_SEEN = {PLAIN: "supervised-decay", AUGMENTED: "supervised-decay-affine"}  # the same with every digit seen
 _COLUMNS = ["M", "seed", "method", "accuracy", "test_weak_accuracy", "seconds"]
 _ABOUT = """\
 # Sums of numbers
@@ -58,8 +60,8 @@ def page(runs: Frame, published: Frame) -> str:
     if not len(runs):
         return f"{_ABOUT}\n\nNothing has been run yet.\n"
     found = by_size(runs)
-    parts = [_ABOUT, markdown(sums.laid_out(found, published), _CAPTION), _goals(runs), _times(runs)]
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    parts = [_ABOUT, markdown(sums.laid_out(found, published), _CAPTION), _goals(runs), _price(runs), _times(runs)]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
 def by_size(runs: Frame) -> Frame:
@@ -90,6 +92,22 @@ def _goals(runs: Frame) -> str:
         told = _told(f"at most {longest:.1f}", longest < most, len(minutes))
         lines.append(f"- N = {size}, {_PRINTED[method]}: goal under {most} minutes a run, {told}.")
     return "\n".join(lines)
+
+
+def _price(runs: Frame) -> str:
+    """What it costs to see sums and no digits, paired by N and seed; empty where no digit was seen."""
+    keys, lines = ["M", "seed"], []
+    for method, seen in _SEEN.items():
+        weak, gold = (runs[runs["method"] == name].set_index(keys)["test_weak_accuracy"] for name in (method, seen))
+        for arity, lost in (gold - weak).dropna().groupby(level="M"):
+            mean, low, high = interval(lost)
+            lines.append(
+                f"- N = {int(arity) // 2}, {_PRINTED[method]}: {gold.loc[arity].mean():.1f} % of the sums right with "
+                f"every digit seen; to see sums alone costs {mean:.1f} points [{low:.1f}, {high:.1f}] "
+                f"(seeds: {len(lost)})."
+            )
+    head = "What the same network and steps make of the same images with every digit seen:\n"
+    return "\n".join([head, *lines]) if lines else ""
 
 
 def _of(runs: Frame, size: int, method: str, column: str) -> pd.Series[float]:

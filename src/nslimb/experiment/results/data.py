@@ -28,6 +28,7 @@ CHANGED = {
     "ilp-longer": ("ilp-alg1", "100 epochs, from an SL model of 100 epochs, as in the paper"),
     "sl-nll": ("sl", "negative log-likelihood in place of the binary cross-entropy"),
     "sl-three": ("sl", "three proofs in place of one"),
+    "sl-thirty": ("sl", "thirty proofs in place of one"),
     "records-released": ("records", "debiasing as in the released code"),
     "ilp-literal": ("ilp-alg1", "one constraint a literal, as in the released code"),
 }

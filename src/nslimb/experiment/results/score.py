@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
 from nslimb.errors import DataError
 from nslimb.experiment.config import read_yaml
@@ -18,12 +20,15 @@ Frame = pd.DataFrame
 _TABLES = {"max_full": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
 SCORED = ("max_full", "sum")  # at the paper's number of samples, with its network; the others are reduced
 _KEYS = ["benchmark", "M", "rho", "method", "adjustment"]
+_PAPER_SEEDS = 3
+_CHANCE = 0.05  # two means differ by more than their seeds where Welch's test is below this
 
 
 def compared(results: Results) -> Frame:
     """Each distinct entry of the paper with ours of the protocol `paper`, and whether ours meets it.
 
-    It does within mean +- 2 max(std, 1), all in points; ``met`` is missing where ours has not been run.
+    It does within mean +- 2 max(std, 1), all in points; ``met`` is missing where ours has not been run. ``by_seeds``
+    where seeds alone may differ as much: Welch's test over the paper's three and ours, of which two are needed.
     """
     return _beside(results.distinct, results.entries[results.entries["protocol"] == "paper"])
 
@@ -35,15 +40,20 @@ def best_epochs(results: Results) -> Frame:
     """
     epochs = results.epochs[results.epochs["protocol"] == "paper"]
     best = epochs.groupby(["benchmark", "M", "rho", "method", "seed"], sort=False)["accuracy"].max().reset_index()
-    means = best.groupby(["benchmark", "M", "rho", "method"])["accuracy"].agg(mean="mean", seeds="count").reset_index()
+    groups = best.groupby(["benchmark", "M", "rho", "method"])["accuracy"]
+    means = groups.agg(mean="mean", std="std", seeds="count").reset_index()
     return _beside(results.distinct[results.distinct["adjustment"] == "none"], means.assign(adjustment="none"))
 
 
 def _beside(entries: Frame, ours: Frame) -> Frame:
-    frame: Frame = entries.merge(ours[[*_KEYS, "mean", "seeds"]], how="left", on=_KEYS)
+    frame: Frame = entries.merge(ours[[*_KEYS, "mean", "std", "seeds"]], how="left", on=_KEYS)
     room = 2 * frame["paper_std"].clip(lower=1)
     frame["difference"] = frame["mean"] - frame["paper_mean"]
     frame["met"] = (frame["difference"].abs() <= room).astype(object).where(frame["mean"].notna(), None)
+    with np.errstate(all="ignore"):  # a single seed has no spread, and no test
+        mean, std, seeds, there, spread = frame[["mean", "std", "seeds", "paper_mean", "paper_std"]].to_numpy(float).T
+        test = stats.ttest_ind_from_stats(mean, std, seeds, there, spread, _PAPER_SEEDS, equal_var=False)
+    frame["by_seeds"] = test.pvalue >= _CHANCE
     return frame
 
 
@@ -150,5 +160,7 @@ def _misses(frame: Frame, reasons: Mapping[str, Mapping[str, str]]) -> str:
                 "number, "
             )
             head += f"by {group['difference'].mean():+.1f} points on average."
+            if group["by_seeds"].any():
+                head += f" Seeds alone may make as much in {int(group['by_seeds'].sum())} (Welch's test, 5 %)."
             lines.append(f"{head} {reasons.get(name, {}).get(str(method), 'No reason has been shown yet.').strip()}")
     return "\n".join(lines) if lines else "No entry that has been run misses."
