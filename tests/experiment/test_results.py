@@ -334,6 +334,19 @@ def test_what_weak_labels_leave_above_a_method_is_paired_by_seed(results: Result
     assert f"and {left} above the recipe" in told
 
 
+def test_what_adjustments_change_is_told_by_benchmark(results: Results) -> None:
+    """Oracle: means over seeds, without pandas."""
+    means, changes = plain_means_of(results), []
+    for key, mean in means.items():
+        if key[0] == "exact" and key[1] == "sum" and key[5] == "carot":
+            changes.append(mean - means[*key[:5], "none"])
+    told = f"{statistics.mean(changes):+.2f} ({min(changes):+.1f}, {max(changes):+.1f}, {len(changes)})"
+    text = mitigation.section(results)
+    row = next(line for line in rows_of(text) if line[0] == "CAROT")
+    assert told in row
+    assert "CAROT" not in mitigation.section(replace(results, runs=results.runs[results.runs["adjustment"] == "none"]))
+
+
 def test_what_mitigation_is_worth_is_told_with_intervals(results: Results) -> None:
     told = mitigation.section(results)
     means = plain_means_of(results)

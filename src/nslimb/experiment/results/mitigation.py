@@ -11,7 +11,7 @@ from nslimb.experiment import places
 from nslimb.experiment.chance import interval
 from nslimb.experiment.config import read_file
 from nslimb.experiment.results.claims import by_cell, gains
-from nslimb.experiment.results.data import TITLES, Place, Results, method_order, printed
+from nslimb.experiment.results.data import ADJUSTMENTS, TITLES, Place, Results, method_order, printed
 from nslimb.experiment.results.frontier import RECIPE
 from nslimb.experiment.results.layout import markdown
 
@@ -175,16 +175,29 @@ def _learned(results: Results) -> str:
 
 
 def _adjustments(results: Results) -> str:
-    """What LA and CAROT change on average over methods and cells."""
-    told = []
-    for adjustment, name in (("la", "LA"), ("carot", "CAROT")):
-        changes = [
-            by_cell(gains(results, "exact", (method, adjustment), (method, "none"))) for method in _methods(results)
-        ]
-        values = pd.concat([cells for cells in changes if len(cells)]) if any(map(len, changes)) else pd.Series()
-        if len(values):
-            told.append(f"{name} changes the accuracy by {values.mean():+.2f} points (at worst {values.min():+.1f})")
-    return f"{' and '.join(told)}, on average over all methods and MAX and SUM cells." if told else ""
+    """What LA and CAROT change, mean over methods and cells and at worst, by benchmark."""
+    methods = results.runs.loc[results.runs["protocol"] == "exact", "method"].unique()
+    rows = {}
+    for adjustment in ("la", "carot"):
+        found = [gains(results, "exact", (method, adjustment), (method, "none")) for method in methods]
+        cells = [by_cell(changes) for changes in found if len(changes)]
+        if not cells:
+            return ""
+        rows[adjustment] = pd.concat(cells)
+    benchmarks = [name for name in TITLES if name in rows["la"].index.get_level_values("benchmark")]
+    lines = [["", *(TITLES[name] for name in benchmarks), "all"]]
+    for adjustment, values in rows.items():
+        by_benchmark = values.groupby(level="benchmark")
+        parts = [by_benchmark.get_group(name) for name in benchmarks]
+        lines.append([ADJUSTMENTS[adjustment], *map(_change, [*parts, values])])
+    return (
+        "What the adjustments, chosen by validation samples' weak labels, change in the accuracy: points, mean over "
+        f"methods and cells (worst, best, how many of these pairs).\n\n{markdown(lines)}"
+    )
+
+
+def _change(values: pd.Series) -> str:
+    return f"{values.mean():+.2f} ({values.min():+.1f}, {values.max():+.1f}, {len(values)})"
 
 
 def _grid(frame: pd.DataFrame, title: str, head: str, wrong: Mapping[str, float] | None = None) -> Sequence[str]:
