@@ -339,7 +339,7 @@ def test_what_adjustments_change_is_told_by_benchmark(results: Results) -> None:
     means, changes = plain_means_of(results), []
     for key, mean in means.items():
         if key[0] == "exact" and key[1] == "sum" and key[5] == "carot":
-            changes.append(mean - means[*key[:5], "none"])
+            changes.append(mean - means[(*key[:5], "none")])
     told = f"{statistics.mean(changes):+.2f} ({min(changes):+.1f}, {max(changes):+.1f}, {len(changes)})"
     text = mitigation.section(results)
     row = next(line for line in rows_of(text) if line[0] == "CAROT")
