@@ -1,16 +1,19 @@
 """What the published runs took, beside what `nslimb.experiment.demands` foretells, and the costs that fit them best.
 
-python benchmarks/costs.py writes docs/costs.csv from docs/results/runs.csv and prints the costs by network and method:
-those are to stand in `COSTS` and in the methods' `milliseconds_per_label`, and docs/scale.csv follows from them
-(python benchmarks/scale.py).
+python benchmarks/costs.py writes docs/costs.csv from docs/results/runs.csv and prints the costs by network and method,
+then those of a few batches of each network on an idle core: these are to stand in `COSTS` and in the methods'
+`milliseconds_per_label`, and docs/scale.csv follows from them (python benchmarks/scale.py).
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.optimize import nnls
 
 from nslimb.experiment.cells import block_of, runs, variant_of
@@ -18,11 +21,19 @@ from nslimb.experiment.config import Config, read_file
 from nslimb.experiment.demands import training_seconds
 from nslimb.files import write_text
 from nslimb.learning.methods import method_class
+from nslimb.networks import NETWORKS
 
 ROOT = Path(__file__).resolve().parents[1]
 GRIDS = ("cpu_paper", "cpu_exact")
 KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
 TEST_IMAGES = 10_000
+SHAPES = {
+    "lenet": (1, 28, 28),
+    "lenet45": (1, 45, 45),
+    "symbolnet": (1, 45, 45),
+    "resnet-narrow": (3, 32, 32),
+    "resnet18": (3, 32, 32),
+}
 
 
 def planned(config: Config) -> pd.DataFrame:
@@ -77,6 +88,32 @@ def by_method(frame: pd.DataFrame, networks: pd.DataFrame) -> pd.DataFrame:
     return known.assign(assumed=[method_class(str(name)).milliseconds_per_label for name in known.index])
 
 
+def by_batch(name: str, repeats: int = 4) -> tuple[float, float]:
+    """Milliseconds an image on one core: of a training step on 64 and of an evaluation of 1,024, the least of a few."""
+    network = NETWORKS.get(name)(10)
+    optimizer = torch.optim.Adam(network.parameters())
+    images, labels = torch.randn(1024, *SHAPES[name]), torch.randint(0, 10, (64,))
+
+    def train() -> None:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(network(images[:64]), labels).backward()
+        optimizer.step()
+
+    def evaluate() -> None:
+        with torch.inference_mode():
+            network.eval()(images)
+
+    def least(work: Callable[[], None]) -> float:
+        taken = []
+        for _ in range(repeats):
+            began = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - began)
+        return 1000 * min(taken)
+
+    return least(train) / 64, least(evaluate) / 1024
+
+
 def main() -> None:
     path = ROOT / "docs" / "results" / "runs.csv"
     if not path.exists():
@@ -98,6 +135,9 @@ def main() -> None:
     print(by_method(quiet, networks).round(3).to_string())
     hours, foretold = (frame[key].sum() / 3600 for key in ("seconds", "foretold"))
     told = np.nan if hours == 0 else foretold / hours
+    torch.set_num_threads(1)
+    batches = pd.DataFrame({name: by_batch(name) for name in SHAPES}, index=["training", "evaluation"])
+    print(batches.T.round(3).to_string())
     print(f"{len(frame)} runs took {hours:.2f} core hours; foretold are {foretold:.2f}, {told:.1f} times that")
 
 

@@ -31,10 +31,10 @@ def main() -> None:
         rows.append({**keys, **{f"{name}_hours": seconds / 3600 for name, seconds in hours.items()}})
     frame = pd.DataFrame(rows).groupby(["benchmark", "M", "method"], sort=False).sum().reset_index()
     write_text(ROOT / "docs" / "scale.csv", frame.to_csv(index=False, float_format="%.2f"))
-    print(frame.groupby("benchmark", sort=False).sum(numeric_only=True).round(1))
-    print(frame.sum(numeric_only=True).round(1))
+    print(frame.groupby("benchmark", sort=False).sum(numeric_only=True).round(1).to_string())
+    print(frame.sum(numeric_only=True).round(1).to_string())
     each = frame.assign(longest=(frame["gpu_network_hours"] + frame["linear_program_hours"]) / frame["runs"])
-    print(each.sort_values("longest").tail(3).round(2))
+    print(each.sort_values("longest").tail(3).round(2).to_string())
 
 
 if __name__ == "__main__":

@@ -23,15 +23,15 @@ class Cost(NamedTuple):
     peak_mb: int
 
 
-# Measured with PyTorch 2.13, one thread of a two-core machine. LeNet: the shortest of the published runs of each kind
-# (benchmarks/costs.py), rounded up; the others: batches of 64 (training) and 2,048 images (evaluation, where memory
-# peaks), the machine busy.
+# Measured with PyTorch 2.13, one thread of a two-core machine, by benchmarks/costs.py: the published runs of LeNet, of
+# LeNet on 45 x 45 pixels and of the narrow ResNet, and batches of all five on an idle machine (64 images to train, 1,024
+# to evaluate), which agree. Memory peaks when images are evaluated.
 COSTS = {
-    "lenet": Cost(0.08, 0.03, 510),
-    "lenet45": Cost(0.25, 0.1, 560),
-    "symbolnet": Cost(16.0, 8.2, 2820),
-    "resnet-narrow": Cost(3.2, 1.8, 750),
-    "resnet18": Cost(95.0, 30.0, 2460),
+    "lenet": Cost(0.08, 0.04, 510),
+    "lenet45": Cost(0.25, 0.2, 560),
+    "symbolnet": Cost(5.4, 3.7, 2820),
+    "resnet-narrow": Cost(1.7, 1.0, 750),
+    "resnet18": Cost(37.0, 17.0, 2460),
 }
 _UNKNOWN = COSTS["resnet-narrow"]  # a network of the user's own
 _TEST_IMAGES = 10_000  # at most, whenever the test set is looked at
@@ -52,16 +52,16 @@ class Demand(NamedTuple):
 
 
 def training_seconds(config: Config, benchmark: str, arity: str, method: str, gpu: bool) -> tuple[float, float]:
-    """What training one method on one cell should take: in the network, and in the linear program (on a core)."""
+    """What training one method on one cell should take: in the network, and in pseudolabels (on a core)."""
     block, variant = block_of(config, benchmark), variant_of(config, benchmark, method)
     made, training = method_class(variant.method, config.base), config.training_of(benchmark, variant)
     cost = _cost(block.network)
-    settings = config.method_settings(benchmark, variant)
-    epochs = (training.epochs + settings.get("pre_epochs", 0)) * len(made.starts(made.Settings(**settings)))
+    settings = made.Settings(**config.method_settings(benchmark, variant))
+    epochs = (training.epochs + getattr(settings, "pre_epochs", 0)) * len(made.starts(settings))
     labels = _TRAINING_IMAGES if block.samples == ONCE else block.samples * int(arity)
     looked_at = _TEST_IMAGES / training.look_every + config.validation * int(arity)
     in_network = labels * cost.training + looked_at * cost.evaluation
-    in_program = labels * made.milliseconds_per_label
+    in_program = labels * made.beside_network(settings)
     return epochs * in_network / (_GPU_SPEEDUP if gpu else 1) / 1000, epochs * in_program / 1000
 
 

@@ -26,9 +26,12 @@ _ORDER = ("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "sl-affine", "sl-b
 CHANGED = {
     "sl-longer": ("sl", "100 epochs, as in the paper"),
     "ilp-longer": ("ilp-alg1", "100 epochs, from an SL model of 100 epochs, as in the paper"),
+    "records-longer": ("records", "100 epochs, as in the paper"),
     "sl-nll": ("sl", "negative log-likelihood in place of the binary cross-entropy"),
     "sl-three": ("sl", "three proofs in place of one"),
     "sl-thirty": ("sl", "thirty proofs in place of one"),
+    "records-three": ("records", "three proofs in place of one"),
+    "ilp-three": ("ilp-alg1", "three proofs in place of one, from an SL model of three"),
     "records-released": ("records", "debiasing as in the released code"),
     "ilp-literal": ("ilp-alg1", "one constraint a literal, as in the released code"),
 }

@@ -57,6 +57,11 @@ class Method:
         """Settings and the number of a restart for each training of which the grid keeps the best; usually one."""
         return [(settings, 0)]
 
+    @classmethod
+    def beside_network(cls, settings: Any) -> float:  # noqa: ARG003
+        """Milliseconds a label on a core beside the network, as a job's time limit has them."""
+        return cls.milliseconds_per_label
+
     def begin(self, samples: Samples) -> None:  # noqa: ARG002
         """Called with the training samples before the first epoch, and before a checkpoint is taken up."""
         self.epochs_done = 0

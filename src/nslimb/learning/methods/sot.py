@@ -29,6 +29,7 @@ class SotEmpSettings(SotSettings):
 class Sot(Pseudolabelling):
     """The transport; positions that share a marginal are pooled."""
 
+    milliseconds_per_label = 0.05  # at most 0.04 in the published runs
     Settings = SotSettings
     settings: SotSettings
 
