@@ -24,7 +24,7 @@ class Cost(NamedTuple):
 
 
 # Measured with PyTorch 2.13, one thread of a two-core machine, by benchmarks/costs.py: the published runs of LeNet, of
-# LeNet on 45 x 45 pixels and of the narrow ResNet, and batches of all five on an idle machine (64 images to train, 1,024
+# LeNet on 45 x 45 pixels and of the narrow ResNet, and batches of all five when idle (64 images to train, 1,024
 # to evaluate), which agree. Memory peaks when images are evaluated.
 COSTS = {
     "lenet": Cost(0.08, 0.04, 510),
