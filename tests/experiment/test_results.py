@@ -294,6 +294,12 @@ def test_the_frontier_takes_the_best_that_saw_no_gold_label(results: Results) ->
     assert frame.loc[("hwf", "3", "15"), "paper_by"] != "ILP(GOLD)"
 
 
+def test_of_entries_that_tie_the_one_without_adjustment_is_the_best(results: Results) -> None:
+    plain = results.runs[results.runs["adjustment"] == "none"]
+    runs = pd.concat([plain.assign(adjustment=adjustment) for adjustment in ("none", "la", "carot")])
+    assert not frontier(replace(results, runs=runs))["ours_by"].str.contains(r"\+").any()
+
+
 def test_an_entry_of_fewer_seeds_is_not_the_best(results: Results) -> None:
     place = Place("max", "3", "50")
     best = frontier(results).set_index(["benchmark", "M", "rho"]).loc[tuple(place)]

@@ -22,6 +22,8 @@ PROTOCOLS = ("paper", "exact")
 ADJUSTMENTS = {"none": "none", "la": "LA", "carot": "CAROT"}
 # The paper's methods in its order, then ours; others follow by name.
 _ORDER = ("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "sl-affine", "sl-balanced", "sl-prior", "sot-alg1")
+# What tables of this page print in place of a method's own name: a variant with a row of its own, and an oracle told apart anyway.
+_PRINTED = {"sl-affine": "SL, augmented", "supervised": "supervised"}
 # Variants in protocol paper that change one setting of a method, to show why entries miss: no rows of the tables.
 CHANGED = {
     "sl-longer": ("sl", "100 epochs, as in the paper"),
@@ -64,8 +66,7 @@ class Place(NamedTuple):
 
 def printed(method: str, adjustment: str = "none") -> str:
     """A method as tables print it, with its adjustment."""
-    name = (METHODS.get(method).printed if method in METHODS else "") or method
-    name = "supervised" if method == "supervised" else name
+    name = _PRINTED.get(method) or (METHODS.get(method).printed if method in METHODS else "") or method
     return name if adjustment == "none" else f"{name} + {ADJUSTMENTS.get(adjustment, adjustment)}"
 
 

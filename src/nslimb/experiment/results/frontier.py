@@ -19,8 +19,8 @@ def frontier(results: Results) -> pd.DataFrame:
         if not len(paper):
             continue
         paper = without_oracles(paper).sort_values("paper_mean").iloc[-1]
-        ours = _as_often_run(without_oracles(results.at(results.entries, place))).sort_values("mean", kind="stable")
-        best = ours.iloc[-1] if len(ours) else None
+        ours = _as_often_run(without_oracles(results.at(results.entries, place)))
+        best = ours.loc[ours["mean"].idxmax()] if len(ours) else None  # the first of those that tie: without adjustment
         ceilings = [value for protocol in PROTOCOLS if (value := results.ceiling(place, protocol)) is not None]
         rows.append(
             {
