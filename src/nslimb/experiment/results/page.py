@@ -24,8 +24,8 @@ Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.
 `predictions.csv` in `docs/results`; `make results` writes this page, its figures and the README's opening
 table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50 epochs, the
 linear program 50 more from the SL model), `exact` sums over the whole pre-image (30 epochs). MAX and SUM have the
-paper's samples and network, seeds 1 to 3; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000 samples) are
-reduced, with one seed. Test accuracy (%) of the last epoch, mean ± standard deviation over seeds. `-`: not in the grid,
+paper's samples and network; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000 samples, one seed) are
+reduced. Seeds 1 to 3. Test accuracy (%) of the last epoch, mean ± standard deviation over seeds. `-`: not in the grid,
 or not run yet."""
 
 
