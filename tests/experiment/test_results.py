@@ -164,7 +164,8 @@ def test_a_changed_setting_is_told_beside_the_entry_and_is_no_row_of_a_table(fol
     assert set(results.changed["method"]) == {"sl-longer", "sl-nll"}
     assert not results.runs["method"].isin(CHANGED).any()
     (effect,) = changed_settings.effects(results)
-    assert (effect.place, effect.method, effect.seeds) == (Place("max", "3", "0"), "sl", 2)
+    assert (effect.place, effect.method, effect.adjustment) == (Place("max", "3", "0"), "sl", "none")
+    assert effect.seeds == 2
     assert (effect.paper, effect.room) == pytest.approx((84.15, 2 * 11.92))
     assert (effect.ours, effect.changed) == pytest.approx((85, 86.75))
     assert effect.met(84.15 - 23.8)
@@ -172,8 +173,23 @@ def test_a_changed_setting_is_told_beside_the_entry_and_is_no_row_of_a_table(fol
     assert "| MAX-3, rho=0 SL | 100 epochs, as in the paper | 2 | 84.2 ± 11.9 | 85.0 | 86.8 | yes | yes |" in (
         score.section(results, {})
     )
+    assert "| MAX, SL | 100 epochs, as in the paper | 1 | 1 | 1 |" in changed_settings.section(results)
     assert "sl-longer" not in table(results, [effect.place])
     assert changed_settings.section(load(folder)) == ""
+
+
+def test_changed_settings_count_the_entries_of_adjustments_too(folder: Path, tmp_path: Path) -> None:
+    runs = pd.read_csv(folder / "runs.csv", dtype=str)
+    cell = (runs["protocol"] == "paper") & (runs["benchmark"] == "max") & (runs["M"] == "3") & (runs["rho"] == "0")
+    plain = runs[cell & (runs["method"] == "sl")].copy()
+    plain["accuracy"] = "20"
+    longer = plain.assign(
+        method="sl-longer", accuracy=plain["adjustment"].map({"none": "84", "la": "84", "carot": "20"})
+    )
+    pd.concat([runs.drop(plain.index), plain, longer]).to_csv(tmp_path / "runs.csv", index=False)
+    text = changed_settings.section(load(tmp_path))
+    assert "| MAX, SL | 100 epochs, as in the paper | 3 | 0 | 2 |" in text
+    assert text.count("| MAX-3, rho=0 SL |") == 1
 
 
 def test_the_limits_of_the_score(results: Results) -> None:

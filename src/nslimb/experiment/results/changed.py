@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pandas as pd
-
-from nslimb.experiment.results.data import CHANGED, Place, Results, printed
+from nslimb.experiment.results.data import CHANGED, TITLES, Place, Results, printed
 from nslimb.experiment.results.layout import markdown
 
 
@@ -15,6 +13,7 @@ class Effect(NamedTuple):
 
     place: Place
     method: str
+    adjustment: str
     words: str
     seeds: int
     paper: float
@@ -28,33 +27,35 @@ class Effect(NamedTuple):
 
 
 def effects(results: Results) -> list[Effect]:
-    """Every changed setting on every cell on which it and its method have run, without adjustment."""
-    keys = ["benchmark", "M", "rho", "method"]
-    paper = results.distinct[results.distinct["adjustment"] == "none"].set_index(keys)
-    runs, changed = (_plain(frame) for frame in (results.runs, results.changed))
+    """Every changed setting on every entry for which it and its method have run."""
+    keys = ["benchmark", "M", "rho", "method", "adjustment"]
+    paper = results.distinct.set_index(keys)
+    runs, changed = (frame[frame["protocol"] == "paper"] for frame in (results.runs, results.changed))
     found = []
     for variant, (method, words) in CHANGED.items():
         both = changed[changed["method"] == variant].merge(
-            runs[runs["method"] == method], on=["benchmark", "M", "rho", "seed"], suffixes=("", "_usual")
+            runs[runs["method"] == method],
+            on=["benchmark", "M", "rho", "seed", "adjustment"],
+            suffixes=("", "_usual"),
         )
-        for keys_of, part in both.groupby(["benchmark", "M", "rho"], sort=False):
-            place = Place(*map(str, keys_of))
-            key = (*place, method)
+        for keys_of, part in both.groupby(["benchmark", "M", "rho", "adjustment"], sort=False):
+            *cell, adjustment = map(str, keys_of)
+            key = (*cell, method, adjustment)
             if key in paper.index:
                 entry = paper.loc[key]
                 means = float(part["accuracy_usual"].mean()), float(part["accuracy"].mean())
-                room = 2 * max(float(entry["paper_std"]), 1.0)
-                found.append(Effect(place, method, words, len(part), float(entry["paper_mean"]), room, *means))
+                numbers = len(part), float(entry["paper_mean"]), 2 * max(float(entry["paper_std"]), 1.0), *means
+                found.append(Effect(Place(*cell), method, adjustment, words, *numbers))
     return found
 
 
 def section(results: Results) -> str:
-    """The effects as a table; empty where none has been run."""
+    """The effects as tables, those without adjustment one by one and all in numbers; empty where none has been run."""
     found = effects(results)
     if not found:
         return ""
     lines = [["", "changed", "seeds", "the paper", "ours", "changed: ours", "met", "changed: met"]]
-    for effect in found:
+    for effect in (effect for effect in found if effect.adjustment == "none"):
         numbers = [
             f"{effect.paper:.1f} ± {effect.room / 2:.1f}",
             f"{effect.ours:.1f}",
@@ -65,9 +66,19 @@ def section(results: Results) -> str:
         lines.append([title, effect.words, str(effect.seeds), *numbers, *met])
     return (
         "A setting changed, all else the same, over the same seeds (the paper's mean ± the larger of its standard "
-        f"deviation and 1):\n\n{markdown(lines).rstrip()}"
+        f"deviation and 1):\n\n{markdown(lines).rstrip()}\n\n"
+        f"The same in numbers, with the entries for LA and CAROT:\n\n{markdown(_counts(found)).rstrip()}"
     )
 
 
-def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[(frame["protocol"] == "paper") & (frame["adjustment"] == "none")]
+def _counts(found: list[Effect]) -> list[list[str]]:
+    """By benchmark, method and setting, how many entries are met with and without the change."""
+    groups: dict[tuple[str, str, str], list[Effect]] = {}
+    for effect in found:
+        benchmark = TITLES.get(effect.place.benchmark, effect.place.benchmark)
+        groups.setdefault((benchmark, printed(effect.method), effect.words), []).append(effect)
+    lines = [["", "changed", "entries", "met", "changed: met"]]
+    for (benchmark, method, words), group in groups.items():
+        met = [sum(effect.met(effect.ours) for effect in group), sum(effect.met(effect.changed) for effect in group)]
+        lines.append([f"{benchmark}, {method}", words, str(len(group)), *map(str, met)])
+    return lines
