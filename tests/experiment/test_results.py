@@ -411,6 +411,28 @@ def test_class_difficulty_is_a_rank_correlation(results: Results) -> None:
     assert np.isnan(difficulty.agreements(replace(results, classes=level))[0].bound)
 
 
+def test_what_other_seeds_tell_of_the_order_of_the_classes(results: Results) -> None:
+    """Errors of any kind; oracle: a loop over the seeds, without pandas."""
+    place = Place("max", "3", "50")
+    classes = results.classes.copy()
+    classes["accuracy"] = np.random.default_rng(1).uniform(0, 100, len(classes)).round(4)
+    drawn = replace(results, classes=classes)
+    found = {(row.protocol, row.method, row.place): row for row in difficulty.agreements(drawn)}["exact", "sl", place]
+    rows = results.at(classes, place, "exact").query("method == 'sl'").to_dict("records")
+    error = {seed: [100 - row["accuracy"] for row in rows if row["seed"] == seed] for seed in ("1", "2", "3")}
+    evidence = -results.at(results.predictions, place)["evidence"].to_numpy(float)
+    others, own = [], []
+    for seed, values in error.items():
+        first, second = (other for name, other in error.items() if name != seed)
+        others.append(spearmanr(np.add(first, second), values).statistic)
+        own.append(spearmanr(evidence, values).statistic)
+    assert (found.others_of_one, found.evidence_of_one) == pytest.approx((np.mean(others), np.mean(own)))
+    assert "How much is there to predict?" in difficulty.section(drawn)
+    single = replace(results, classes=classes[classes["seed"] == "1"])
+    assert np.isnan(difficulty.agreements(single)[0].others_of_one)
+    assert "How much is there to predict?" not in difficulty.section(single)
+
+
 def test_predictions_are_those_of_the_theory_and_computed_once(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,23 +12,36 @@ from nslimb.experiment.results.data import Place, Results, printed
 from nslimb.experiment.results.layout import markdown
 
 PREDICTORS = {"bound": "risk bound", "evidence": "evidence of `confusions`"}
+_GOAL = 0.8
 METHODS = (("paper", "sl"), ("exact", "sl"), ("exact", "recipe"))
 
 
 class Agreement(NamedTuple):
-    """Rank correlations of one method on one cell with each predictor; NaN where either side is constant."""
+    """Rank correlations of one method on one cell with each predictor; NaN where either side is constant.
+
+    The last two are with the order in a single seed, mean over seeds: of the evidence, and of the mean of the other
+    seeds, which is what training itself tells of the order.
+    """
 
     protocol: str
     method: str
     place: Place
     bound: float
     evidence: float
+    evidence_of_one: float
+    others_of_one: float
+
+
+def errors(results: Results, place: Place, protocol: str, method: str) -> pd.DataFrame:
+    """The error of each class of a cell in per cent, a column a seed."""
+    classes = results.at(results.classes, place, protocol)
+    own = classes[classes["method"] == method]
+    return 100 - own.pivot_table(index="class", columns="seed", values="accuracy")
 
 
 def measured(results: Results, place: Place, protocol: str, method: str) -> pd.DataFrame:
     """The classes of a cell: predictors, and the error in per cent, mean over seeds."""
-    classes = results.at(results.classes, place, protocol)
-    error = 100 - classes[classes["method"] == method].groupby("class")["accuracy"].mean()
+    error = errors(results, place, protocol, method).mean(axis="columns")
     predicted = results.at(results.predictions, place).set_index("class")[["bound", "evidence"]].astype(float)
     return predicted.join(error.rename("error"), how="inner").dropna(subset="error")
 
@@ -42,14 +55,36 @@ def agreements(results: Results) -> list[Agreement]:
             if len(frame) > 2:
                 scores = (frame["bound"], -frame["evidence"])  # little evidence makes a class hard
                 bound, evidence = (_correlation(score, frame["error"]) for score in scores)
-                found.append(Agreement(protocol, method, place, bound, evidence))
+                by_seed = errors(results, place, protocol, method).loc[frame.index]
+                found.append(Agreement(protocol, method, place, bound, evidence, *_of_one(by_seed, scores[1])))
     return found
+
+
+def _of_one(by_seed: pd.DataFrame, score: pd.Series) -> tuple[float, float]:
+    """Mean rank correlation of a score, and of the mean of the other seeds, with each seed's errors."""
+    if len(by_seed.columns) < 2:
+        return float("nan"), float("nan")
+    pairs = [(by_seed[seed], by_seed.drop(columns=seed).mean(axis="columns")) for seed in by_seed]
+    evidence = [_correlation(score, error) for error, _ in pairs]
+    others = [_correlation(other, error) for error, other in pairs]
+    return float(np.mean(evidence)), float(np.mean(others))
 
 
 def _correlation(score: pd.Series, error: pd.Series) -> float:
     if score.isna().any() or score.nunique() < 2 or error.nunique() < 2:
         return float("nan")
     return float(spearmanr(score, error).statistic)
+
+
+def _beside_seeds(found: list[Agreement]) -> list[list[str]]:
+    """By method, how well the evidence and the other seeds tell the order of the classes in one seed."""
+    lines = [["against a single seed", "evidence of `confusions`", "the other seeds"]]
+    for protocol, method in METHODS:
+        own = [row for row in found if (row.protocol, row.method) == (protocol, method)]
+        if own:
+            numbers = [[getattr(row, key) for row in own] for key in ("evidence_of_one", "others_of_one")]
+            lines.append([f"{printed(method)}, `{protocol}`", *map(_mean, numbers)])
+    return lines
 
 
 def _mean(values: list[float]) -> str:
@@ -86,7 +121,18 @@ def section(results: Results) -> str:
         text.append(
             f"**The better predictor is {better}**: {bound:.2f} for the risk bound and {evidence:.2f} for the "
             "evidence on average "
-            f"over the {len(both)} pairs of cell and method where both are known; the goal of 0.8 is "
-            f"{'met' if max(bound, evidence) >= 0.8 else 'not met'}."
+            f"over the {len(both)} pairs of cell and method where both are known; the goal of {_GOAL} is "
+            f"{'met' if max(bound, evidence) >= _GOAL else 'not met'}."
+        )
+    several = [row for row in found if not np.isnan(row.evidence_of_one + row.others_of_one)]
+    if several:
+        evidence, others = (
+            float(np.mean([getattr(row, key) for row in several])) for key in ("evidence_of_one", "others_of_one")
+        )
+        text.append(
+            "How much is there to predict? The order of the classes depends on the seed. Against the order in a single "
+            "seed, the mean error of the method's other seeds has a rank correlation of "
+            f"{others:.2f}, and the evidence, known before any training, {evidence:.2f} (the {len(several)} pairs of "
+            f"cell and method with several seeds):\n\n{markdown(_beside_seeds(several)).rstrip()}"
         )
     return "\n\n".join(text) + "\n"
