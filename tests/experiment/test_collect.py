@@ -58,6 +58,18 @@ def test_a_row_for_each_run_and_adjustment_in_per_cent(tmp_path: Path) -> None:
     assert epochs["class_accuracy"].iloc[0].split()[:3] == ["0.0", "1.0", "2.0"]
 
 
+def test_adjustments_on_other_test_images_are_published_beside_what_those_give_without(tmp_path: Path) -> None:
+    config = grid(tmp_path)
+    assert collect(config)["formulas"].empty
+    run = next(run for run in gather(config, runs(config)) if run.cell == FIRST)
+    found = {name: dict(values) for name, values in run.done.adjustments.items()}
+    found["la"] |= {"accuracy": 0.75, "unadjusted_accuracy": 0.7}
+    write_schema(run.folder / names.METRICS, run.done.model_copy(update={"adjustments": found}))
+    (row,) = collect(config)["formulas"].to_dict("records")
+    assert (row["M"], row["rho"], row["seed"], row["method"]) == (FIRST.M, FIRST.rho, FIRST.seed, run.method)
+    assert (row["adjustment"], row["accuracy"], row["unadjusted_accuracy"]) == ("la", 75.0, 70.0)
+
+
 def test_known_ratios_may_be_the_same_where_the_true_ones_differ_by_position(tmp_path: Path) -> None:
     config = grid(tmp_path)
     run = next(run for run in gather(config, runs(config)) if run.cell == FIRST)

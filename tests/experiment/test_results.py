@@ -316,6 +316,31 @@ def test_of_entries_that_tie_the_one_without_adjustment_is_the_best(results: Res
     assert not frontier(replace(results, runs=runs))["ours_by"].str.contains(r"\+").any()
 
 
+def test_adjustments_on_other_test_images_count_by_what_they_change_there(results: Results) -> None:
+    """HWF's: formulas give 10 points more than single images, and LA 2 more on the same formulas."""
+    place = Place("hwf", "3", "15")
+    keys = {"protocol": "exact", **place._asdict(), "seed": "1", "method": "sl"}
+    runs = pd.DataFrame(
+        [
+            {**keys, "adjustment": name, "accuracy": value}
+            for name, value in (("none", 80.0), ("la", 92.0), ("carot", 91.0))
+        ]
+    )
+    formulas = pd.DataFrame([{**keys, "adjustment": "la", "accuracy": 92.0, "unadjusted_accuracy": 90.0}])
+    both = replace(results, runs=pd.concat([results.runs, runs]), formulas=formulas)
+    found = both.at(both.comparable, place).set_index("adjustment")["accuracy"]
+    assert found.to_dict() == {"none": 80.0, "la": 82.0}  # CAROT's have no such number and are left out
+    elsewhere = both.comparable[both.comparable["benchmark"] != "hwf"]
+    pd.testing.assert_frame_equal(
+        elsewhere.reset_index(drop=True)[list(results.runs)], results.runs.reset_index(drop=True)
+    )
+    changes = claims.gains(both, "exact", ("sl", "la"), ("sl", "none")).set_index("benchmark")["gain"]
+    assert changes["hwf"] == pytest.approx(2.0)
+    assert frontier(both).set_index(["benchmark", "M", "rho"]).loc[tuple(place), "ours"] == 80.0
+    head, *body = rows_of(table(both, [place]))
+    assert [row[0] for row in body if row[3].startswith("**")] == ["SL"]
+
+
 def test_an_entry_of_fewer_seeds_is_not_the_best(results: Results) -> None:
     place = Place("max", "3", "50")
     best = frontier(results).set_index(["benchmark", "M", "rho"]).loc[tuple(place)]

@@ -27,11 +27,13 @@ COLUMNS = {
     "classes": [*KEYS, "class", "accuracy", "lost", "share"],
     "marginals": [*KEYS[:-1], "position", "class", "true", "estimated"],
     "epochs": [*KEYS, "epoch", "loss", "validation_weak_accuracy", "accuracy", "class_accuracy"],
+    # where positions have ratios of their own, adjustments are measured on other test images: drawn as formulas
+    "formulas": [*KEYS, "adjustment", "accuracy", "unadjusted_accuracy"],
 }
 
 
 def collect(config: Config) -> dict[str, Frame]:
-    """``runs``, ``classes``, ``marginals`` and ``epochs`` of the finished runs of a grid.
+    """``runs``, ``classes``, ``marginals``, ``epochs`` and ``formulas`` of the finished runs of a grid.
 
     A run that is done is data: its settings and schema version must be those of today, its code need not be.
     """
@@ -41,6 +43,7 @@ def collect(config: Config) -> dict[str, Frame]:
         "classes": [row for run in done for row in _classes(config, run)],
         "marginals": [row for run in _first_of_cells(done) for row in _marginals(config, run)],
         "epochs": [row for run in done for row in _epochs(config, run)],
+        "formulas": [row for run in done for row in _formulas(config, run)],
     }
     return {name: pd.DataFrame(found, columns=COLUMNS[name]) for name, found in rows.items()}
 
@@ -118,6 +121,18 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
         }
         for row in run.epochs or ()
         if row.test_accuracy is not None
+    ]
+
+
+def _formulas(config: Config, run: GridRun) -> list[dict[str, Any]]:
+    return [
+        {
+            **_keys(config, run),
+            "adjustment": adjustment,
+            **{key: 100 * found[key] for key in ("accuracy", "unadjusted_accuracy")},
+        }
+        for adjustment, found in run.done.adjustments.items()
+        if "unadjusted_accuracy" in found
     ]
 
 

@@ -37,18 +37,13 @@ class Claim(NamedTuple):
 
 
 def gains(results: Results, protocol: str, one: tuple[str, str], other: tuple[str, str]) -> pd.DataFrame:
-    """Accuracy of one method and adjustment less that of another, paired by cell and seed; without HWF's adjusted.
-
-    On HWF adjusted accuracies are of other test images than unadjusted ones.
-    """
-    runs = results.runs[results.runs["protocol"] == protocol]
+    """Accuracy of one method and adjustment less that of another, paired by cell and seed, on the same test images."""
+    runs = results.comparable[results.comparable["protocol"] == protocol]
     both = [
         runs[(runs["method"] == method) & (runs["adjustment"] == adjustment)][[*_PAIR, "accuracy"]]
         for method, adjustment in (one, other)
     ]
     frame = both[0].merge(both[1], on=_PAIR, suffixes=("", "_other"))
-    if one[1] != other[1]:
-        frame = frame[frame["benchmark"] != "hwf"]
     return frame.assign(gain=frame["accuracy"] - frame["accuracy_other"])[[*_PAIR, "gain"]]
 
 

@@ -20,8 +20,8 @@ from nslimb.files import write_text
 from nslimb.plotting import save
 
 _ABOUT = """\
-Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.csv`, `epochs.csv` and
-`predictions.csv` in `docs/results`; `make results` writes this page, its figures and the README's opening
+Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.csv`, `epochs.csv`, `formulas.csv`
+and `predictions.csv` in `docs/results`; `make results` writes this page, its figures and the README's opening
 table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50 epochs, the
 linear program 50 more from the SL model), `exact` sums over the whole pre-image (30 epochs). MAX and SUM have the
 paper's samples and network; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000 samples, one seed) are
@@ -35,8 +35,7 @@ def page(results: Results, reasons: dict[str, dict[str, str]]) -> str:
     shown = [f"### {caption}\n\n![{caption}](results/{name}.png)\n" for name, (caption, _) in drawn]
     in_columns = (
         "Beside each of the paper's numbers ours in both protocols. The best weakly supervised entry of each column "
-        "is bold; "
-        "`supervised` is the network trained on gold labels, in protocol `exact`.\n"
+        "is bold; `supervised` is the network trained on gold labels, in protocol `exact`.\n"
     )
     parts = [
         "# Results\n",
