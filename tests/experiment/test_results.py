@@ -320,12 +320,8 @@ def test_adjustments_on_other_test_images_count_by_what_they_change_there(result
     """HWF's: formulas give 10 points more than single images, and LA 2 more on the same formulas."""
     place = Place("hwf", "3", "15")
     keys = {"protocol": "exact", **place._asdict(), "seed": "1", "method": "sl"}
-    runs = pd.DataFrame(
-        [
-            {**keys, "adjustment": name, "accuracy": value}
-            for name, value in (("none", 80.0), ("la", 92.0), ("carot", 91.0))
-        ]
-    )
+    accuracy = {"none": 80.0, "la": 92.0, "carot": 91.0}
+    runs = pd.DataFrame([{**keys, "adjustment": name, "accuracy": value} for name, value in accuracy.items()])
     formulas = pd.DataFrame([{**keys, "adjustment": "la", "accuracy": 92.0, "unadjusted_accuracy": 90.0}])
     both = replace(results, runs=pd.concat([results.runs, runs]), formulas=formulas)
     found = both.at(both.comparable, place).set_index("adjustment")["accuracy"]
@@ -337,7 +333,7 @@ def test_adjustments_on_other_test_images_count_by_what_they_change_there(result
     changes = claims.gains(both, "exact", ("sl", "la"), ("sl", "none")).set_index("benchmark")["gain"]
     assert changes["hwf"] == pytest.approx(2.0)
     assert frontier(both).set_index(["benchmark", "M", "rho"]).loc[tuple(place), "ours"] == 80.0
-    head, *body = rows_of(table(both, [place]))
+    _, *body = rows_of(table(both, [place]))
     assert [row[0] for row in body if row[3].startswith("**")] == ["SL"]
 
 
