@@ -255,12 +255,36 @@ def test_claims_follow_the_numbers(results: Results) -> None:
     assert claims.records_fails(changed(results, "paper", "records", "none", 9), "paper").holds is False
     assert claims.approximate_wins(results, "paper").holds
     assert claims.approximate_wins(changed(results, "paper", "ilp-emp", "none", -9), "paper").holds is False
+    two = replace(results, runs=results.runs[results.runs["benchmark"].isin(["max"]) & (results.runs["M"] == "3")])
+    two = replace(two, runs=two.runs[two.runs["rho"].isin(["0", "5"])])
+    assert claims.approximate_wins(two, "paper").holds is None
     assert claims.testing_helps_less(results, "paper").holds is False  # at most 1.5 points
     assert claims.testing_helps_less(changed(results, "paper", "records", "la", 9), "paper").holds
     assert claims.testing_helps_less(changed(results, "paper", "sl", "carot", 9), "paper").holds is False
+    with_gold = replace(results, runs=results.runs.replace({"method": {"records": "ilp-gold"}}))
+    by_gold = claims.testing_helps_less(changed(with_gold, "paper", "ilp-gold", "la", 9), "paper")
+    assert by_gold.holds is False  # an oracle's gain does not count
+    assert "by an adjustment (" in by_gold.told
+    assert "GOLD" not in by_gold.told
     assert claims.marginals_accurate(results, "paper").holds is False
     exact = results.marginals.assign(estimated=results.marginals["true"] + 0.001)
     assert claims.marginals_accurate(replace(results, marginals=exact), "paper").holds
+
+
+def test_a_program_that_starts_from_sl_is_measured_against_sl_trained_as_long(results: Results) -> None:
+    """SL of as many epochs is a point above both programs on three cells: no claim of theirs is left."""
+    assert claims.training_helps(results, "paper").holds
+    plain = results.runs[(results.runs["protocol"] == "paper") & (results.runs["adjustment"] == "none")]
+    longer = plain[(plain["method"] == "ilp-emp") & (plain["benchmark"] == "max") & (plain["rho"] == "50")]
+    longer = longer[longer["M"] != "2"]
+    longer = longer.assign(method="sl-longer", accuracy=longer["accuracy"] + 1)
+    held = replace(results, changed=longer, runs=results.runs[results.runs["benchmark"] == "max"])
+    judged = claims.training_helps(held, "paper")
+    assert judged.holds is False
+    assert "ILP(EMP) +4.0 (+4.0 to +4.0), over SL of as many epochs -1.0 (-1.0 to -1.0) in 3 cells" in judged.told
+    few = replace(held, changed=longer[longer["M"] == "3"])
+    assert claims.training_helps(few, "paper").holds
+    assert claims.training_helps(replace(held, changed=longer), "exact").holds
 
 
 def test_carot_is_judged_by_how_its_gain_falls_with_the_error_of_its_ratios(results: Results) -> None:
