@@ -33,14 +33,14 @@ def costs(results: Results) -> str:
     return f"{told}\n\n{markdown(lines)}"
 
 
-def planned() -> list[tuple[str, str, str, str, str, str]]:
-    """The runs of both CPU grids by protocol, benchmark, M, rho, seed and method."""
-    found = []
-    for protocol, name in MAIN.items():
+def planned(*grids: str) -> list[tuple[str, str, str, str, str, str]]:
+    """The runs of grids in `config` by protocol, benchmark, M, rho, seed and method."""
+    found: list[tuple[str, str, str, str, str, str]] = []
+    for name in grids:
         config = read_file(places.ROOT / "config" / f"{name}.yaml")
         for cell, method in runs(config):
             sigma = config.benchmarks[cell.benchmark].problem(cell.benchmark).sigma
-            found.append((protocol, sigma, cell.M, cell.rho, cell.seed, method))
+            found.append((config.protocol, sigma, cell.M, cell.rho, cell.seed, method))
     return found
 
 
@@ -48,7 +48,7 @@ def missing(results: Results) -> str:
     """How many of the planned runs are published, by benchmark and method; those that are complete are not listed."""
     keys = ["protocol", "benchmark", "M", "rho", "seed", "method"]
     done = set(_all(results)[keys].drop_duplicates().itertuples(index=False, name=None))
-    all_runs = planned()
+    all_runs = planned(*MAIN.values())
     wanted, there = Counter(map(_group, all_runs)), Counter(_group(run) for run in all_runs if run in done)
     number = sum(there.values())
     if number == len(all_runs):

@@ -17,6 +17,7 @@ from nslimb.experiment.results.data import (
     method_order,
     printed,
 )
+from nslimb.experiment.results.reach import reachable
 
 _ON_FORMULAS = (
     "LA and CAROT are measured on test images drawn as formulas, where a position says whether a digit or an operator "
@@ -35,7 +36,8 @@ def shown(mean: float, std: float = float("nan")) -> str:
 def table(results: Results, places: Sequence[Place]) -> str:
     """A row for each method and adjustment, three columns for each cell; the best weakly supervised entry is bold.
 
-    Below each column the identifiable ceiling of the cell, and the accuracy of the network trained on gold labels.
+    Below each column the identifiable ceiling of the cell, what of it can be reached, and the accuracy of the network
+    trained on gold labels. An adjustment that changes nothing in any column has no row.
     """
     columns = [(place, whose) for place in places for whose in _WHOSE]
     values = {column: _column(results, *column) for column in columns}
@@ -46,12 +48,15 @@ def table(results: Results, places: Sequence[Place]) -> str:
     lines = [["", *(f"{place.title}: {_WHOSE[whose]}" for place, whose in columns)]]
     best = {(place, whose): _best(place, found) for (place, whose), found in values.items()}
     for row in rows:
+        if row[1] != "none" and all(found.get(row) == found.get((row[0], "none")) for found in values.values()):
+            continue
         entries = []
         for column in columns:
             entry = shown(*values[column][row]) if row in values[column] else "-"
             entries.append(f"**{entry}**" if row == best[column] else entry)
         lines.append([printed(*row), *entries])
     lines.append(["identifiable ceiling", *(_ceiling(results, *column) for column in columns)])
+    lines.append(["reachable", *(_reachable(results, *column) for column in columns)])
     supervised = ("supervised", "none")
     lines.append(["supervised", *(shown(*values[c][supervised]) if supervised in values[c] else "-" for c in columns)])
     return markdown(lines)
@@ -61,6 +66,11 @@ def markdown(lines: Sequence[Sequence[str]]) -> str:
     """Rows of text, the first one the header, as a Markdown table."""
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + " --- |" * len(lines[0]), *body]) + "\n"
+
+
+def not_run(number: int, of: int, what: str) -> str:
+    """How much is missing, in brackets; nothing where nothing is."""
+    return f" ({number} of {of} {what} have not been run yet)" if number else ""
 
 
 def between_marks(text: str, begin: str, end: str, block: str, where: str) -> str:
@@ -90,6 +100,11 @@ def _best(place: Place, values: dict[tuple[str, str], tuple[float, float]]) -> t
 def _ceiling(results: Results, place: Place, whose: str) -> str:
     ceiling = results.ceiling(place, whose) if whose in PROTOCOLS else None
     return "-" if ceiling is None else f"{ceiling:.2f}"
+
+
+def _reachable(results: Results, place: Place, whose: str) -> str:
+    accuracy = reachable(results, place, whose) if whose in PROTOCOLS else float("nan")
+    return "-" if pd.isna(accuracy) else f"{accuracy:.2f}"
 
 
 def tables(results: Results) -> list[tuple[str, str]]:

@@ -14,13 +14,17 @@ from nslimb.errors import DataError
 from nslimb.experiment.config import read_yaml
 from nslimb.experiment.results import changed
 from nslimb.experiment.results.data import Place, Results, printed
-from nslimb.experiment.results.layout import markdown
+from nslimb.experiment.results.layout import markdown, not_run
 
 Frame = pd.DataFrame
 _TABLES = {"max_full": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
 SCORED = ("max_full", "sum")  # at the paper's number of samples, with its network; the others are reduced
 _KEYS = ["benchmark", "M", "rho", "method", "adjustment"]
 _PAPER_SEEDS = 3
+_ABOUT_SEEDS = (
+    "Where seeds alone may make the difference is judged with three seeds on the paper's side; it says that scenarios "
+    "of high variance have ten, but not which."
+)
 _CHANCE = 0.05  # two means differ by more than their seeds where Welch's test is below this
 
 
@@ -97,14 +101,13 @@ def section(results: Results, reasons: Mapping[str, Mapping[str, str]]) -> str:
         "paper's samples and network and half its epochs. HWF and Smallest Parent run reduced and do not count. An "
         "entry is met "
         "where our mean over seeds lies within the paper's mean ± 2 max(its standard deviation, 1).",
-        f"**{met} of the {run} MAX and SUM entries that have been run are met** ({all_ - run} of {all_} have not "
-        "been run yet).",
+        f"**{met} of the {run} MAX and SUM entries that have been run are met**{not_run(all_ - run, all_, 'entries')}.",
         _by_group(frame),
         _by_best_epoch(frame, best_epochs(results)),
     ]
     if differing:
         text.append("With other numbers in the small table: " + "; ".join(differing) + ".")
-    text += ["### Why entries miss", _misses(frame, reasons), changed.section(results)]
+    text += ["### Why entries miss", _ABOUT_SEEDS, _misses(frame, reasons), changed.section(results)]
     return "\n\n".join(part for part in text if part) + "\n"
 
 
