@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from nslimb.experiment import places as house
+from nslimb.experiment.results.class_figures import draw_classes, draw_figure_2, draw_marginals, draw_order
 from nslimb.experiment.results.data import PROTOCOLS, Place, Results, method_order, printed
-from nslimb.experiment.results.difficulty import METHODS, PREDICTORS, measured
 from nslimb.experiment.results.frontier import frontier
 from nslimb.plotting import BLUE, GREY, ORANGE, legend_above, panels, styled, subplots
 
@@ -79,51 +78,6 @@ def _ceiling(results: Results, cell: Place) -> float | None:
 
 
 @styled
-def draw_classes(results: Results) -> Any:
-    """Accuracies of every class by cell: SL in both protocols, and the recipe."""
-    figure, axes = subplots(1, len(METHODS), (8.4, 5.0))
-    drawn = None
-    for axis, (protocol, method) in zip(axes.flat, METHODS, strict=True):
-        own = results.classes[(results.classes["protocol"] == protocol) & (results.classes["method"] == method)]
-        means = {cell: results.at(own, cell).groupby("class")["accuracy"].mean() for cell in results.cells()}
-        known = {cell: values for cell, values in means.items() if len(values)}
-        axis.set(title=f"{printed(method)}, protocol {protocol}", xlabel="class")
-        if not known:
-            axis.text(0.5, 0.5, "not run yet", ha="center", transform=axis.transAxes)
-            continue
-        size = max(int(values.index.max()) for values in known.values()) + 1
-        matrix = np.full((len(known), size), np.nan)
-        for row, values in enumerate(known.values()):
-            matrix[row, values.index.to_numpy(int)] = values
-        drawn = axis.imshow(matrix, aspect="auto", vmin=0, vmax=100, cmap="viridis", interpolation="nearest")
-        axis.set_xticks(range(size))
-        axis.set_yticks(range(len(known)), [cell.title for cell in known], fontsize=5)
-    if drawn is not None:
-        figure.colorbar(drawn, ax=axes, label="accuracy (%)", shrink=0.6)
-    return figure
-
-
-@styled
-def draw_marginals(results: Results) -> Any:
-    """True and estimated label ratios of every cell, first seed, mean over positions."""
-    cells = [cell for cell in results.cells() if len(results.at(results.marginals, cell))]
-    figure, axes = panels(len(cells), height=1.5, columns=5)
-    for axis, cell in zip(axes, cells, strict=False):
-        rows = results.at(results.marginals, cell)
-        for protocol, mark, colour in (("paper", "x", ORANGE), ("exact", "+", BLUE)):
-            own = rows[rows["protocol"] == protocol]
-            if len(own):
-                means = own[own["seed"] == own["seed"].min()].groupby("class")[["true", "estimated"]].mean()
-                axis.plot(means.index, means["true"], color=GREY, linewidth=1, label="true")
-                look = {"color": colour, "markersize": 4, "label": f"estimated, {protocol}"}
-                axis.plot(means.index, means["estimated"], mark, **look)
-        axis.set_title(cell.title, fontsize=6)
-        axis.tick_params(labelsize=5)
-    legend_above(figure)
-    return figure
-
-
-@styled
 def draw_figure_1(results: Results) -> Any:
     """The paper's Figure 1: class accuracies of MAX-2 after 20, 40 and 100 epochs, the paper's and ours."""
     paper = pd.read_csv(house.REFERENCE / "class_accuracy.csv", dtype={"M": str, "rho": str})
@@ -142,34 +96,6 @@ def draw_figure_1(results: Results) -> Any:
     for axis, title in zip(axes, ("the paper", "ours, protocol paper, mean over seeds"), strict=False):
         axis.set(title=title, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(10))
     legend_above(figure)
-    return figure
-
-
-def draw_figure_2(results: Results) -> Any:
-    """The paper's Figure 2: bounds on the class risks of MAX-2."""
-    from nslimb.experiment.studies.risk_bounds import draw
-
-    return draw(results.figure_2) if len(results.figure_2) else panels(0)[0]
-
-
-@styled
-def draw_order(results: Results) -> Any:
-    """How often the class of each predicted rank has each measured rank, over all cells; 1 is the hardest."""
-    figure, axes = panels(len(METHODS) * len(PREDICTORS), height=2.4)
-    shown = ((predictor, *which) for predictor in PREDICTORS for which in METHODS)
-    for axis, (predictor, protocol, method) in zip(axes, shown, strict=False):
-        ranks: list[Any] = []
-        for cell in results.cells():
-            frame = measured(results, cell, protocol, method)
-            if len(frame) == 10 and frame[predictor].notna().all():
-                hard = frame[predictor] if predictor == "bound" else -frame[predictor]
-                ranks.append(np.stack([rankdata(-hard), rankdata(-frame["error"])]))
-        axis.set(title=f"{printed(method)}, {protocol}: {predictor}", xlabel="predicted rank", ylabel="measured rank")
-        axis.set(xlim=(0.3, 10.7), ylim=(0.3, 10.7))
-        axis.plot([1, 10], [1, 10], color="#dddddd", linewidth=1)
-        if ranks:
-            pairs, number = np.unique(np.concatenate(ranks, axis=1), axis=1, return_counts=True)
-            axis.scatter(*pairs, s=6 * number, color=BLUE, alpha=0.6, linewidths=0)
     return figure
 
 
