@@ -1,8 +1,10 @@
-"""What is drawn: every scenario, method and adjustment of the grid, with the numbers that were measured."""
+"""What is drawn, of a grid and of the published results, with the numbers that were measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from fabricated import epochs_of, write_run
+from published import write_published
 from test_config import ROOT, values
 
 from nslimb.experiment.cells import runs
 from nslimb.experiment.config import Config, read_config
 from nslimb.experiment.figures import FIGURES
 from nslimb.experiment.gather import GridRun, gather
+from nslimb.experiment.results import figures as of_results
+from nslimb.experiment.results.data import Place, Results, load
+from nslimb.experiment.results.difficulty import agreements
 from nslimb.learning.history import write_history
 
 # Some of the quick grid's benchmarks: two long tails, two arities, an oracle.
@@ -254,3 +260,136 @@ def test_two_benchmarks_of_one_sigma_are_drawn_apart(tmp_path: Path) -> None:
     assert titles(figure) == ["MAX-3, rho=0", "fewer max-3, rho=0"]
     heights = [axis.containers[1][0].get_height() for axis in shown(figure)]
     assert heights == pytest.approx([20, 70])
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    """What is published."""
+    return load()
+
+
+@pytest.fixture(scope="module")
+def page(results: Results) -> Callable[[str], Any]:
+    """The figures of the page by name, each drawn once."""
+    return cache(lambda name: of_results.FIGURES[name][1](results))
+
+
+@pytest.mark.parametrize("protocol", ["paper", "exact"])
+def test_figures_of_results_do_without_a_protocol(protocol: str, tmp_path: Path) -> None:
+    some = write_published(tmp_path, (protocol,))
+    for name, (_, draw_results) in of_results.FIGURES.items():
+        assert draw_results(some).get_size_inches()[0] > 5, name
+
+
+def smallest_font(figure: Any) -> float:
+    """Of what is seen, in points at the saved size."""
+    from matplotlib.text import Text
+
+    figure.draw_without_rendering()
+    seen = [axis for axis in figure.axes if axis.get_visible()]
+    found = [text for part in (*seen, *figure.legends) for text in part.findobj(Text)]
+    return min(float(text.get_fontsize()) for text in found if text.get_text() and text.get_visible())
+
+
+@pytest.mark.parametrize("name", ["accuracy", "classes", "marginals", "figure_2", "order"])
+def test_figures_of_results_can_be_read_at_page_width(page: Callable[[str], Any], name: str) -> None:
+    figure = page(name)
+    assert figure.get_size_inches()[0] <= 7.2
+    assert smallest_font(figure) >= 7
+
+
+def test_accuracies_on_other_test_images_are_not_drawn(results: Results, page: Callable[[str], Any]) -> None:
+    """Of HWF ours without adjustment alone; LA and CAROT have ticks of their own elsewhere."""
+    figure = page("accuracy")
+    (formulas,) = [axis for axis in shown(figure) if axis.get_title().startswith("HWF")]
+    assert formulas.get_title() == "HWF, ours without adjustment"
+    plain = results.entries[(results.entries["benchmark"] == "hwf") & (results.entries["adjustment"] == "none")]
+    paper = results.distinct[results.distinct["benchmark"] == "hwf"]
+    drawn = np.sort(np.concatenate([values_of(line) for line in formulas.lines]))
+    np.testing.assert_allclose(drawn, np.sort([*plain["mean"], *paper["paper_mean"]]))
+    (parent,) = [axis for axis in shown(figure) if axis.get_title() == "Smallest Parent"]
+    marks = [line.get_marker() for line in parent.lines]
+    own = pd.concat([results.entries, results.distinct])
+    own = own[own["benchmark"] == "smallest_parent"]
+    for adjustment, tick in (("la", 0), ("carot", 1)):
+        assert marks.count(tick) == (own["adjustment"] == adjustment).sum() > 0
+    assert {"with LA", "with CAROT", "identifiable ceiling, protocol exact"} <= set(legend(figure))
+
+
+def test_the_ceiling_that_is_drawn_is_of_protocol_exact(results: Results, page: Callable[[str], Any]) -> None:
+    figure = page("accuracy")
+    (axis,) = [axis for axis in shown(figure) if axis.get_title() == "MAX-5"]
+    level = [lines.get_segments()[0] for lines in axis.collections if lines.get_linewidth()[0] == 1]
+    expected = [results.ceiling(Place("max", "5", rho), "exact") for rho in ("0", "5", "15", "50")]
+    assert [segment[0][1] for segment in level] == pytest.approx(expected)
+    assert [segment[1][1] for segment in level] == pytest.approx(expected)
+
+
+def test_rows_of_classes_are_the_same_cell_in_all_panels(results: Results, page: Callable[[str], Any]) -> None:
+    figure = page("classes")
+    panels = [axis for axis in figure.axes if axis.images and axis.get_xlabel() == "class"]
+    cells = [cell.title for cell in results.cells()]
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == cells
+    for axis, (protocol, method) in zip(panels, (("paper", "sl"), ("exact", "sl"), ("exact", "recipe")), strict=True):
+        values = axis.images[0].get_array()
+        assert values.shape == (len(cells), 13)
+        for row, cell in enumerate(results.cells()):
+            own = results.at(results.classes, cell, protocol)
+            means = own[own["method"] == method].groupby("class")["accuracy"].mean().to_numpy()
+            np.testing.assert_allclose(values[row].compressed(), means)
+        assert [text.get_text() for text in axis.texts] == (["not run"] if protocol == "exact" else [])
+        assert [label.get_text() for label in axis.get_xticklabels()] == list("0123456789+-*")
+
+
+def test_ratios_of_all_cells_stand_on_one_axis_from_zero(results: Results, page: Callable[[str], Any]) -> None:
+    """And those of one M in one row."""
+    figure = page("marginals")
+    assert titles(figure) == [cell.title for cell in results.cells()]
+    assert len({axis.get_ylim() for axis in shown(figure)}) == 1
+    assert shown(figure)[0].get_ylim()[0] == 0
+    assert (figure.get_supxlabel(), figure.get_supylabel()) == ("class", "ratio")
+    assert {text.rpartition(", ")[2] for text in legend(figure)} == {"seed 1"}
+    height = {axis.get_title(): axis.get_subplotspec().rowspan.start for axis in shown(figure)}
+    assert len({height[f"MAX-4, rho={rho}"] for rho in (0, 5, 15, 50)}) == 1
+    one = results.marginals.query("benchmark == 'hwf' and M == '5' and seed == '1' and protocol == 'exact'")
+    (axis,) = [axis for axis in shown(figure) if axis.get_title() == "HWF-5, rho=15"]
+    expected = one.groupby("class")[["true", "estimated"]].mean()
+    assert [bar.get_height() for bar in axis.patches] == pytest.approx(expected["true"].tolist())
+    np.testing.assert_allclose(values_of(lines(axis)["estimated, protocol exact, seed 1"]), expected["estimated"])
+
+
+def test_classes_of_one_bound_are_told_apart_by_number(results: Results, page: Callable[[str], Any]) -> None:
+    figure = page("figure_2")
+    assert legend(figure) == [str(label) for label in range(10)]
+    left, right = shown(figure)
+    assert not left.child_axes
+    (inset,) = right.child_axes
+    rows = results.figure_2[results.figure_2["case"] == "uniform weak labels"]
+    at = rows[rows["partial_risk"] == np.sort(rows["partial_risk"].unique())[5]]
+    assert [bar.get_height() for bar in inset.patches] == pytest.approx(at["certified"].tolist())
+    assert len({tuple(bar.get_facecolor()) for bar in inset.patches}) == 10
+
+
+def test_the_order_of_classes_is_that_of_the_cells_of_the_table(results: Results, page: Callable[[str], Any]) -> None:
+    """Every class of every cell that has a rank correlation, HWF's 13 too, in [0, 1]."""
+    figure = page("order")
+    assert "cells of 13 classes (HWF)" in legend(figure)
+    single = float(next(dots for dots in figure.axes[0].collections if dots.get_label() == "1 class").get_sizes()[0])
+    rows = [row for row in agreements(results) if (row.protocol, row.method) == ("exact", "sl")]
+    axis = figure.axes[4]  # SL in protocol exact, by the evidence
+    expected = [len(results.at(results.predictions, row.place)) for row in rows if not np.isnan(row.evidence)]
+    counts = [dots.get_sizes() / single for dots in axis.collections]
+    assert sum(map(sum, counts)) == pytest.approx(sum(expected))
+    assert sum(counts[1]) == pytest.approx(3 * 13)
+    points = np.concatenate([dots.get_offsets() for dots in axis.collections])
+    assert (points.min(), points.max()) == (0, 1)
+    assert f"({len(expected)} cells)" in axis.get_title()
+
+
+def test_classes_that_are_as_hard_as_predicted_stand_on_the_diagonal(results: Results) -> None:
+    keys = ["benchmark", "M", "rho", "class"]
+    as_predicted = results.classes.merge(results.predictions, on=keys).assign(accuracy=lambda rows: rows["evidence"])
+    dots = of_results.draw_order(replace(results, classes=as_predicted)).axes[4].collections
+    points = np.concatenate([each.get_offsets() for each in dots[:2]])
+    np.testing.assert_allclose(points[:, 0], points[:, 1])
+    assert len(points) >= 13

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from nslimb.experiment import places as house
-from nslimb.experiment.results.data import PROTOCOLS, Place, Results, method_order, printed
-from nslimb.experiment.results.difficulty import METHODS, PREDICTORS, measured
+from nslimb.experiment.results.class_figures import draw_classes, draw_figure_2, draw_marginals, draw_order
+from nslimb.experiment.results.data import (
+    ADJUSTMENTS,
+    FORMULAS,
+    TITLES,
+    Place,
+    Results,
+    is_oracle,
+    method_order,
+    on_other_images,
+    printed,
+)
 from nslimb.experiment.results.frontier import frontier
 from nslimb.plotting import BLUE, GREY, ORANGE, legend_above, panels, styled, subplots
 
@@ -40,87 +50,101 @@ def draw_frontier(results: Results) -> Any:
     return figure
 
 
+# What an accuracy is of, the place beside its method's own, and how it looks.
+_SOURCES: dict[str, tuple[float, dict[str, Any]]] = {
+    "the paper's": (-0.25, {"color": GREY}),
+    "ours, protocol paper": (0.0, {"color": ORANGE, "fillstyle": "none"}),
+    "ours, protocol exact": (0.25, {"color": BLUE}),
+}
+_TICKS = {"la": 0, "carot": 1}  # matplotlib's ticks to the left and to the right
+
+
 @styled
 def draw_accuracy(results: Results) -> Any:
-    """All methods by cell: ours of both protocols, the paper's entries, and the ceiling."""
-    cells = [cell for cell in results.cells() if cell.M != "2" or cell.benchmark != "max"]
-    groups = list(dict.fromkeys((cell.benchmark, cell.M) for cell in cells))
-    methods = sorted(set(results.runs["method"]), key=method_order)
-    figure, axes = panels(len(groups), height=2.4)
-    for axis, group in zip(axes, groups, strict=False):
-        own = [cell for cell in cells if (cell.benchmark, cell.M) == group]
-        for place, cell in enumerate(own):
-            paper = results.at(results.distinct, cell)
-            axis.plot(
-                [place - 0.3] * len(paper), paper["paper_mean"], "x", color=GREY, markersize=3, label="the paper's"
-            )
-            for protocol, shift, colour in (("paper", -0.1, ORANGE), ("exact", 0.1, BLUE)):
-                found = results.at(results.entries, cell, protocol)
-                for method, mean in zip(found["method"], found["mean"], strict=True):
-                    number = methods.index(method)
-                    look = {"color": colour, "markersize": 3.5, "fillstyle": "none" if protocol == "paper" else "full"}
-                    offset = place + shift + 0.02 * number
-                    axis.plot(
-                        offset, mean, _MARKS[number % len(_MARKS)], label=f"{printed(method)}, {protocol}", **look
-                    )
-            ceiling = _ceiling(results, cell)
+    """All methods by cell: ours of both protocols, the paper's entries, and the ceiling; a place a method.
+
+    HWF's adjustments are left out: they are measured on other test images.
+    """
+    groups = _groups([cell for cell in results.cells() if cell.M != "2" or cell.benchmark != "max"])
+    shown = _accuracies(results)
+    methods = sorted(set(shown["method"]), key=method_order)
+    rows = max(1, -(-len(groups) // 2))
+    figure, axes = subplots(rows, 2, (7.2, 2.2 * rows + 1.0))
+    for axis in axes.flat[len(groups) :]:
+        axis.set_visible(False)
+    for number, (axis, (title, cells)) in enumerate(zip(axes.flat, groups.items(), strict=False)):
+        if number % 2:
+            axis.sharey(axes.flat[number - 1])
+        here = pd.concat([results.at(shown, cell) for cell in cells])
+        places = [method for method in methods if method in set(here["method"])]
+        for place, cell in enumerate(cells):
+            if place % 2:
+                axis.axvspan(place - 0.5, place + 0.5, color="#f4f4f4", linewidth=0)
+            ceiling = results.ceiling(cell, "exact")
             if ceiling is not None:
-                axis.hlines(ceiling, place - 0.4, place + 0.4, color="black", linewidth=1, label="identifiable ceiling")
-        axis.set(title=own[0].title.partition(", rho")[0], ylabel="accuracy (%)", xlabel="rho")
-        axis.set_xticks(range(len(own)), [cell.rho for cell in own])
-        axis.set_xlim(-0.6, len(own) - 0.4)
-    legend_above(figure)
+                axis.hlines(ceiling, place - 0.46, place + 0.46, color="black", linewidth=1)
+            for (source, method), own in results.at(here, cell).groupby(["source", "method"], sort=False):
+                beside, look = _SOURCES[str(source)]
+                slot = place + 0.9 * ((places.index(method) + 0.5 + beside) / len(places) - 0.5)
+                _draw_method(axis, slot, own, _MARKS[methods.index(method) % len(_MARKS)], look)
+        several = len({cell.M for cell in cells}) > 1
+        names = [cell.title.replace(", ", "\n") if several else f"rho={cell.rho}" for cell in cells]
+        axis.set_xticks(range(len(cells)), names, fontsize=7)
+        axis.tick_params(axis="x", length=0)
+        axis.set(title=title, xlim=(-0.5, len(cells) - 0.5))
+        axis.grid(axis="y", color="#e4e4e4", linewidth=0.5)
+        axis.set_axisbelow(True)
+        if number % 2 == 0:
+            axis.set_ylabel("test accuracy (%)")
+    if groups:
+        _name_looks(axes.flat[0], methods)
+        entries = axes[0, 0].get_legend_handles_labels()
+        title = "In each cell, methods stand from left to right in this order."
+        figure.legend(*entries, title=title, loc="outside upper center", ncols=4)
     return figure
 
 
-def _ceiling(results: Results, cell: Place) -> float | None:
-    known = [value for protocol in PROTOCOLS if (value := results.ceiling(cell, protocol)) is not None]
-    return known[-1] if known else None
+def _groups(cells: list[Place]) -> dict[str, list[Place]]:
+    """The cells of a panel by its title: those of a benchmark, or of one M where a benchmark has many."""
+    groups: dict[str, list[Place]] = {}
+    for cell in cells:
+        many = sum(other.benchmark == cell.benchmark for other in cells) > 6
+        name = cell.title.partition(", rho")[0] if many else TITLES.get(cell.benchmark, cell.benchmark)
+        groups.setdefault(f"{name}, ours without adjustment" if cell.benchmark == FORMULAS else name, []).append(cell)
+    return groups
 
 
-@styled
-def draw_classes(results: Results) -> Any:
-    """Accuracies of every class by cell: SL in both protocols, and the recipe."""
-    figure, axes = subplots(1, len(METHODS), (8.4, 5.0))
-    drawn = None
-    for axis, (protocol, method) in zip(axes.flat, METHODS, strict=True):
-        own = results.classes[(results.classes["protocol"] == protocol) & (results.classes["method"] == method)]
-        means = {cell: results.at(own, cell).groupby("class")["accuracy"].mean() for cell in results.cells()}
-        known = {cell: values for cell, values in means.items() if len(values)}
-        axis.set(title=f"{printed(method)}, protocol {protocol}", xlabel="class")
-        if not known:
-            axis.text(0.5, 0.5, "not run yet", ha="center", transform=axis.transAxes)
-            continue
-        size = max(int(values.index.max()) for values in known.values()) + 1
-        matrix = np.full((len(known), size), np.nan)
-        for row, values in enumerate(known.values()):
-            matrix[row, values.index.to_numpy(int)] = values
-        drawn = axis.imshow(matrix, aspect="auto", vmin=0, vmax=100, cmap="viridis", interpolation="nearest")
-        axis.set_xticks(range(size))
-        axis.set_yticks(range(len(known)), [cell.title for cell in known], fontsize=5)
-    if drawn is not None:
-        figure.colorbar(drawn, ax=axes, label="accuracy (%)", shrink=0.6)
-    return figure
+def _accuracies(results: Results) -> pd.DataFrame:
+    """The means that are drawn, the paper's and ours of the same test images, by ``source``."""
+    ours = results.entries[~on_other_images(results.entries)]
+    paper = results.distinct.assign(source="the paper's", mean=results.distinct["paper_mean"])
+    keys = ["source", "benchmark", "M", "rho", "method", "adjustment", "mean"]
+    joined: pd.DataFrame = pd.concat([paper[keys], ours.assign(source="ours, protocol " + ours["protocol"])[keys]])
+    return joined
 
 
-@styled
-def draw_marginals(results: Results) -> Any:
-    """True and estimated label ratios of every cell, first seed, mean over positions."""
-    cells = [cell for cell in results.cells() if len(results.at(results.marginals, cell))]
-    figure, axes = panels(len(cells), height=1.5, columns=5)
-    for axis, cell in zip(axes, cells, strict=False):
-        rows = results.at(results.marginals, cell)
-        for protocol, mark, colour in (("paper", "x", ORANGE), ("exact", "+", BLUE)):
-            own = rows[rows["protocol"] == protocol]
-            if len(own):
-                means = own[own["seed"] == own["seed"].min()].groupby("class")[["true", "estimated"]].mean()
-                axis.plot(means.index, means["true"], color=GREY, linewidth=1, label="true")
-                look = {"color": colour, "markersize": 4, "label": f"estimated, {protocol}"}
-                axis.plot(means.index, means["estimated"], mark, **look)
-        axis.set_title(cell.title, fontsize=6)
-        axis.tick_params(labelsize=5)
-    legend_above(figure)
-    return figure
+def _draw_method(axis: Any, place: float, own: pd.DataFrame, mark: str, look: dict[str, Any]) -> None:
+    """A method on a cell: its mark without adjustment, and a tick each for LA and CAROT, on one line."""
+    means = own.set_index("adjustment")["mean"]
+    axis.vlines(place, means.min(), means.max(), color=look["color"], linewidth=0.6)
+    for adjustment, mean in means.items():
+        if adjustment in _TICKS:
+            axis.plot(place, mean, marker=_TICKS[str(adjustment)], color=look["color"], markersize=2.6)
+        else:
+            axis.plot(place, mean, mark, markersize=3.8, markeredgewidth=0.7, **look)
+
+
+def _name_looks(axis: Any, methods: list[str]) -> None:
+    """Nothing that is seen but in the legend."""
+    name = partial(axis.plot, [], [], linestyle="none", markersize=4)
+    for source, (_, look) in _SOURCES.items():
+        name(marker="o", label=source, **look)
+    for adjustment, tick in _TICKS.items():
+        name(marker=tick, color="black", label=f"with {ADJUSTMENTS[adjustment]}")
+    axis.plot([], [], color="black", linewidth=1, label="identifiable ceiling, protocol exact")
+    for number, method in enumerate(methods):
+        label = printed(method) + (", oracle" if is_oracle(method) else "")
+        name(marker=_MARKS[number % len(_MARKS)], color="black", label=label)
 
 
 @styled
@@ -142,34 +166,6 @@ def draw_figure_1(results: Results) -> Any:
     for axis, title in zip(axes, ("the paper", "ours, protocol paper, mean over seeds"), strict=False):
         axis.set(title=title, xlabel="class", ylabel="accuracy (%)", ylim=(-3, 103), xticks=range(10))
     legend_above(figure)
-    return figure
-
-
-def draw_figure_2(results: Results) -> Any:
-    """The paper's Figure 2: bounds on the class risks of MAX-2."""
-    from nslimb.experiment.studies.risk_bounds import draw
-
-    return draw(results.figure_2) if len(results.figure_2) else panels(0)[0]
-
-
-@styled
-def draw_order(results: Results) -> Any:
-    """How often the class of each predicted rank has each measured rank, over all cells; 1 is the hardest."""
-    figure, axes = panels(len(METHODS) * len(PREDICTORS), height=2.4)
-    shown = ((predictor, *which) for predictor in PREDICTORS for which in METHODS)
-    for axis, (predictor, protocol, method) in zip(axes, shown, strict=False):
-        ranks: list[Any] = []
-        for cell in results.cells():
-            frame = measured(results, cell, protocol, method)
-            if len(frame) == 10 and frame[predictor].notna().all():
-                hard = frame[predictor] if predictor == "bound" else -frame[predictor]
-                ranks.append(np.stack([rankdata(-hard), rankdata(-frame["error"])]))
-        axis.set(title=f"{printed(method)}, {protocol}: {predictor}", xlabel="predicted rank", ylabel="measured rank")
-        axis.set(xlim=(0.3, 10.7), ylim=(0.3, 10.7))
-        axis.plot([1, 10], [1, 10], color="#dddddd", linewidth=1)
-        if ranks:
-            pairs, number = np.unique(np.concatenate(ranks, axis=1), axis=1, return_counts=True)
-            axis.scatter(*pairs, s=6 * number, color=BLUE, alpha=0.6, linewidths=0)
     return figure
 
 
