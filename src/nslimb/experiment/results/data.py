@@ -19,6 +19,7 @@ Frame = pd.DataFrame
 FOLDER = places.ROOT / "docs" / "results"
 TITLES = {"max": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
 FORMULAS = "hwf"
+FEW = "sl-few"  # SL on the few samples with which Figure 1 is as the paper draws it
 PROTOCOLS = ("paper", "exact")
 ADJUSTMENTS = {"none": "none", "la": "LA", "carot": "CAROT"}
 # The paper's methods in its order, then ours; others follow by name.
@@ -30,7 +31,7 @@ CHANGED = {
     "sl-longer": ("sl", "100 epochs, as in the paper"),
     "ilp-longer": ("ilp-alg1", "100 epochs, from an SL model of 100 epochs, as in the paper"),
     "records-longer": ("records", "100 epochs, as in the paper"),
-    "sl-few": ("sl", "200 samples"),
+    FEW: ("sl", "200 samples"),
     "sl-nll": ("sl", "negative log-likelihood in place of the binary cross-entropy"),
     "sl-three": ("sl", "three proofs in place of one"),
     "sl-thirty": ("sl", "thirty proofs in place of one"),
