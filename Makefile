@@ -45,7 +45,7 @@ cell: $(READY)  ## run one cell: make cell BENCHMARK=max M=3 RHO=50 SEED=1 [CONF
 		&& echo && $(PY) -m nslimb.experiment.targets result $(CONFIG) $(BENCHMARK) $(M) $(RHO) $(SEED)
 
 BUNDLES := docs/results/runs
-GRIDS := cpu_paper cpu_exact split ablation noise confirmation addition shortcuts spaces
+GRIDS := cpu_paper cpu_exact split ablation transport noise confirmation addition shortcuts spaces
 FROM ?= results
 
 bundle: $(READY)  ## keep the small files of finished runs in docs/results/runs [FROM=another results folder]

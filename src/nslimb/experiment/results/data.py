@@ -48,7 +48,7 @@ _COLUMNS = {
     **COLUMNS,
     "predictions": ["benchmark", "M", "rho", "class", "ratio", "bound", "evidence"],
     "figure_2": ["partial_risk", "class", "local", "certified", "ratio", "case"],
-    **{name: ["entry", *COLUMNS["runs"]] for name in ("ablation", "noise", "confirmation")},
+    **{name: ["entry", *COLUMNS["runs"]] for name in ("ablation", "transport", "noise", "confirmation")},
 }
 
 
@@ -112,6 +112,7 @@ class Results:
     predictions: Frame
     figure_2: Frame
     ablation: Frame  # grids of their own: what each part of the recipe is worth
+    transport: Frame  # ... when transport helps
     noise: Frame  # ... wrong weak labels
     confirmation: Frame  # ... seeds that no choice has seen
     paper: Frame  # the entries that the paper prints, benchmark and method as ours

@@ -41,6 +41,7 @@ def section(results: Results) -> str:
         _adjustments(results),
         *_grid(results, "confirmation", "Other seeds", "On seeds 4, 5 and 6, which no choice has seen"),
         *_grid(results, "ablation", "What each part is worth", "On the seeds that the recipe was chosen on"),
+        *_grid(results, "transport", "When transport helps", "On two of these cells and seeds"),
         *_grid(
             results, "noise", "Wrong weak labels", "With some weak labels replaced by others, drawn uniformly", _wrong()
         ),
