@@ -61,12 +61,20 @@ def test_a_weight_is_capped() -> None:
     assert weak_weights([0] * 9999 + [1], gamma=1.0).max() == CAP
 
 
-def test_weights_multiply_the_losses_of_their_samples() -> None:
-    drawn = batch()
-    plain, balanced = make_method("sl", SIGMA), make_method("sl-balanced", SIGMA)
+WEIGHED = ["sl", "sl-decay", "sl-balanced", "sl-prior", "recipe", "records", "transport", "transport-named"]
+WEIGHED += [f"{kind}-{origin}" for kind in ("ilp", "sot") for origin in ("emp", "alg1", "gold")]
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_weights_multiply_the_losses_of_their_samples(name: str) -> None:
+    drawn = replace_features(batch())
+    known = {"estimated_ratios": RATIOS, "given_ratios": RATIOS, "gold_ratios": RATIOS}
+    at_once = {"gamma_after": 0} if name == "recipe" else {}
+    plain, balanced = (make_method(name, SIGMA, gamma=gamma, **at_once, **known) for gamma in (0.0, 0.5))
     for method in (plain, balanced):
         method.begin(samples(drawn.weak.numpy()))
     weights = torch.from_numpy(weak_weights(drawn.weak.numpy(), 0.5)).float()
+    assert weights.min() < weights.max()
     torch.testing.assert_close(balanced.loss(drawn), weights * plain.loss(drawn))
 
 
@@ -255,7 +263,7 @@ def test_ratios_are_estimated_where_none_are_given() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": -1.0}, "gamma: expected a number of at least 0, got -1.0"),
+        ({"gamma": -1.0}, "gamma: expected a finite number of at least 0, got -1.0"),
         ({"noise": 1.0}, "noise: expected a share from 0 to below 1, or 'auto', got 1.0"),
         ({"noise": -0.1}, "noise: expected"),
         ({"noise": "some"}, "noise: expected"),

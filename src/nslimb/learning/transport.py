@@ -104,6 +104,8 @@ def soft_pseudolabels(
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
     etas, taus = _settings(eta, tau, log_scores.device)
+    if not isinstance(pooled, bool):
+        raise InvalidInput("pooled", "True or False", repr(pooled))
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
     shape, size = etas.shape, log_scores.shape[1:]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from nslimb.checks import check_choice, check_count, check_share
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.semantic import Form
-from nslimb.learning.weights import weak_weights
+from nslimb.learning.weights import check_gamma, weak_weights
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import refuse_sets
 
@@ -123,10 +124,12 @@ class WeakSettings:
     noise: float | Literal["auto"] = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.gamma < float("inf"):
-            raise InvalidInput("gamma", "a number of at least 0", self.gamma)
-        if self.noise != "auto" and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < 1):
-            raise InvalidInput("noise", "a share from 0 to below 1, or 'auto'", repr(self.noise))
+        if self.proofs is not None:
+            check_count("proofs", self.proofs)
+        check_choice("form", self.form, get_args(Form))
+        check_gamma(self.gamma)
+        if not (isinstance(self.noise, str) and self.noise == "auto"):
+            check_share("noise", self.noise, "a share from 0 to below 1, or 'auto'")
         if self.noise and self.form != "nll":
             raise InvalidInput("noise", "0 with form 'bce', which has no noise rate", self.noise)
 

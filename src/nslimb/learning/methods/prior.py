@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nslimb.checks import check_count, check_number
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakSettings
@@ -33,6 +34,11 @@ class PriorSettings(WeakSettings):
     bias: bool = True
     psi: float = 1.0
     psi_after: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("psi", self.psi)
+        check_count("psi_after", self.psi_after, least=0)
 
 
 class SlPrior(Alg1Ratios):

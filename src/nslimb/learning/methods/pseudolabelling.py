@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
 from nslimb.learning.methods.sl import semantic_losses
@@ -20,6 +21,7 @@ class PseudolabelSettings(WeakSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_count("warm_up", self.warm_up, least=0)
         if self.noise == "auto":
             raise InvalidInput("noise", "a share from 0 to below 1: pseudolabels have no likelihood to tell it", "auto")
 

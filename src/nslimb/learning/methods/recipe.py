@@ -7,6 +7,7 @@ from typing import Literal
 
 from torch import Tensor
 
+from nslimb.checks import check_count
 from nslimb.data.samples import Samples
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
 from nslimb.learning.methods.sl_decay import DecaySettings
@@ -28,6 +29,10 @@ class RecipeSettings(DecaySettings, PriorSettings):
     psi: float = 0.0
     noise: float | Literal["auto"] = "auto"
     decay_after: float = 0.7
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("gamma_after", self.gamma_after, least=0)
 
 
 class Recipe(SlPrior):

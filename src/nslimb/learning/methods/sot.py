@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from nslimb.checks import check_count, check_number
 from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
 from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
 from nslimb.learning.transport import soft_pseudolabels
@@ -18,12 +19,21 @@ class SotSettings(PseudolabelSettings):
     eta: float = 1.0
     tau: float = 10.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("eta", self.eta, above=True)
+        check_number("tau", self.tau)
+
 
 @dataclass(frozen=True)
 class SotEmpSettings(SotSettings):
     """``pre_epochs`` find the ratios before the network starts anew."""
 
     pre_epochs: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("pre_epochs", self.pre_epochs, least=0)
 
 
 class Sot(Pseudolabelling):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nslimb.checks import check_count
+from nslimb.checks import check_count, check_number
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.ratios import FixedRatios
@@ -33,8 +33,19 @@ class TransportSettings(SotSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("restarts", self.restarts, least=0)
+        for tau in check_several("other_taus", self.other_taus):
+            check_number("other_taus", tau)
+        for eta in check_several("other_etas", self.other_etas):
+            check_number("other_etas", eta, above=True)
         if self.ratios not in ("given", "estimated"):
             raise InvalidInput("ratios", "'given' or 'estimated'", repr(self.ratios))
+
+
+def check_several(argument: str, values: Any) -> tuple[Any, ...]:
+    """A tuple or a list of settings as a tuple."""
+    if not isinstance(values, (tuple, list)):
+        raise InvalidInput(argument, "a tuple or a list", repr(values))
+    return tuple(values)
 
 
 class Transport(FixedRatios, Sot):
