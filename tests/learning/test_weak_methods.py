@@ -248,6 +248,39 @@ def test_the_term_on_the_mean_waits_for_its_epochs() -> None:
     assert torch.equal(method.loss(drawn), plain.loss(drawn))
 
 
+@pytest.mark.parametrize("noise", [0.0, "auto"])
+def test_the_recipe_keeps_ratios_that_it_is_given(noise: Any) -> None:
+    recipe = make_method("recipe", SIGMA, noise=noise, estimated_ratios=RATIOS)
+    recipe.begin(samples([0, 1, 1, 3, 3, 3]))
+    torch.testing.assert_close(recipe.ratios, torch.tensor(RATIOS, dtype=torch.float64))
+    assert (recipe.likelihoods is None) == (noise == 0.0)
+
+
+@pytest.mark.parametrize("name", ["sl-prior", "recipe", "ilp-alg1", "sot-alg1", "transport"])
+def test_each_data_set_has_ratios_of_its_own(name: str) -> None:
+    options = {"ratios": "estimated"} if name == "transport" else {}
+    first, second = (samples(np.repeat([0, 1, 2, 3], counts)) for counts in ([10, 30, 60, 100], [100, 60, 30, 10]))
+    used, fresh = (make_method(name, SIGMA, **options) for _ in range(2))
+    used.begin(first)
+    before = used.ratios
+    used.begin(second)
+    fresh.begin(second)
+    assert torch.equal(used.ratios, fresh.ratios)
+    assert not torch.allclose(used.ratios, before)
+    told = make_method(name, SIGMA, estimated_ratios=RATIOS, **options)
+    for each in (first, second):
+        told.begin(each)
+        torch.testing.assert_close(told.ratios, torch.tensor(RATIOS, dtype=torch.float64))
+
+
+def test_each_data_set_has_noise_of_its_own() -> None:
+    method = make_method("sl", SIGMA, noise="auto")
+    method.begin(samples([0, 1, 2, 3]))
+    assert method.likelihoods is not None
+    method.begin(samples(np.eye(4, dtype=bool)))  # sets, which tell no noise
+    assert method.likelihoods is None
+
+
 def test_ratios_are_estimated_where_none_are_given() -> None:
     weak = np.repeat([0, 1, 2, 3], [10, 30, 60, 100])
     for name in ("sl-prior", "ilp-alg1", "recipe"):

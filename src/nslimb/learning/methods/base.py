@@ -59,6 +59,11 @@ class Method:
         return [(settings, 0)]
 
     @classmethod
+    def asks(cls, settings: Any, sigma: Sigma, samples: Samples) -> Sequence[str]:  # noqa: ARG003
+        """Those of its ``needs`` that the grid gives it for these training samples; usually all."""
+        return cls.needs
+
+    @classmethod
     def beside_network(cls, settings: Any) -> float:  # noqa: ARG003
         """Milliseconds a label on a core beside the network, as a job's time limit has them."""
         return cls.milliseconds_per_label
@@ -134,6 +139,11 @@ class WeakSettings:
             raise InvalidInput("noise", "0 with form 'bce', which has no noise rate", self.noise)
 
 
+def finds_noise(settings: WeakSettings, sigma: Sigma, samples: Samples) -> bool:
+    """Whether the share of wrong labels is to be estimated, and can be: single weak labels out of one list."""
+    return settings.noise == "auto" and sigma.lists_weak_labels and samples.train_weak.dtype.kind == "i"
+
+
 class WeakMethod(Method):
     """A method whose loss on a weak sample may be weighed by its weak label, and may allow for wrong ones."""
 
@@ -148,14 +158,9 @@ class WeakMethod(Method):
         self.samples = samples
         if self.settings.noise not in ("auto", 0) and samples.train_weak.dtype.kind != "i":
             refuse_sets(samples.train_weak, len(self.sigma.weak_labels), "a noise rate")
-        if self.finds_noise(samples):
-            self.likelihoods = torch.zeros(len(samples.train))
+        finds = finds_noise(self.settings, self.sigma, samples)
+        self.likelihoods = torch.zeros(len(samples.train)) if finds else None
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
-
-    def finds_noise(self, samples: Samples) -> bool:
-        """Whether the share of wrong labels is to be estimated, and can be: single weak labels out of one list."""
-        auto = self.settings.noise == "auto"
-        return auto and self.sigma.lists_weak_labels and samples.train_weak.dtype.kind == "i"
 
     def _expect(self, noise: float) -> None:
         """Allow for this share of wrong labels from now on."""

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from nslimb.checks import check_count, check_number
-from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
-from nslimb.learning.methods.ratios import FixedRatios
+from nslimb.learning.methods.ratios import Alg1Ratios
 from nslimb.learning.methods.sot import Sot, SotSettings
-from nslimb.marginals.training import training_ratios
 from nslimb.sigma.component import Sigma
 
 
@@ -48,7 +46,7 @@ def check_several(argument: str, values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-class Transport(FixedRatios, Sot):
+class Transport(Alg1Ratios, Sot):
     """Trains towards soft pseudolabels that explain the weak labels and together have the known ratios of the classes;
     of several starts the one that explains the weak validation samples best.
     """
@@ -64,11 +62,6 @@ class Transport(FixedRatios, Sot):
             expected = "the ratios of the classes (ratios: in a configuration, ratios= or given_ratios= in Python)"
             raise InvalidInput("ratios", expected, None)
         super().__init__(sigma, settings, **{**given, "given_ratios": known})
-
-    def begin(self, samples: Samples) -> None:
-        super().begin(samples)
-        if self.fixed is None:
-            self.fixed = training_ratios(samples.train_weak, self.sigma, self.noise)
 
     @classmethod
     def starts(cls, settings: TransportSettings) -> Sequence[tuple[TransportSettings, int]]:
