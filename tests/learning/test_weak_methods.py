@@ -14,7 +14,8 @@ from scipy.optimize import minimize_scalar
 import nslimb
 from nslimb.data import Samples
 from nslimb.errors import InvalidInput
-from nslimb.learning import Batch, make_method
+from nslimb.learning import Batch, dual, make_method
+from nslimb.learning.methods.sot import NotConverged
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.weights import CAP, weak_weights
 from nslimb.networks import build
@@ -279,6 +280,20 @@ def test_each_data_set_has_noise_of_its_own() -> None:
     assert method.likelihoods is not None
     method.begin(samples(np.eye(4, dtype=bool)))  # sets, which tell no noise
     assert method.likelihoods is None
+
+
+def test_pseudolabels_that_are_no_solution_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = batch()
+    method = make_method("sot-alg1", SIGMA, eta=0.1, estimated_ratios=RATIOS)
+    method.begin(samples(drawn.weak.numpy()))
+    with monkeypatch.context() as patched:
+        method.loss(drawn)
+        patched.setattr(dual, "_MAX_STEPS", 1)
+        method.loss(drawn)
+        method.loss(drawn)
+    with pytest.warns(NotConverged, match="2 of the epoch's 3 batches did not converge"):
+        method.end_epoch(0, lambda _: None)
+    trained_on(method, drawn, 2)  # without a warning, which would be an error here
 
 
 def test_ratios_are_estimated_where_none_are_given() -> None:
