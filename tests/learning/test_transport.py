@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -298,6 +299,19 @@ def test_a_ratio_of_zero_may_exclude_further_labels() -> None:
     assert found.potentials[0, 2] == -torch.inf
     assert found.potentials[1, 0] == 0
     assert torch.isfinite(found.objective)
+
+
+def test_no_step_reads_a_constant_from_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers, read = [], Tensor.__float__
+
+    def noted(number: Tensor) -> float:
+        readers.append(sys._getframe(1).f_globals["__name__"])
+        return read(number)
+
+    monkeypatch.setattr(Tensor, "__float__", noted)
+    scores, weak, ratios = real_batch(nslimb.sigma.maximum(3))
+    assert soft_pseudolabels(scores, weak, nslimb.sigma.maximum(3), ratios).iterations > 2
+    assert "nslimb.learning.dual" not in readers
 
 
 def test_no_end_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:

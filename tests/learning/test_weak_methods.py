@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -280,6 +282,34 @@ def test_each_data_set_has_noise_of_its_own() -> None:
     assert method.likelihoods is not None
     method.begin(samples(np.eye(4, dtype=bool)))  # sets, which tell no noise
     assert method.likelihoods is None
+
+
+@pytest.mark.parametrize("sigma", [SIGMA, nslimb.sigma.formula(3)], ids=repr)
+@pytest.mark.parametrize("sets", [False, True])
+def test_what_the_mean_is_held_against_is_made_ready_once(
+    sigma: nslimb.Sigma, sets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tensor made of host memory would stop a GPU with each batch."""
+    number = sigma.num_classes
+    logits = torch.randn(6, sigma.arity, number, generator=torch.Generator().manual_seed(0))
+    weak = torch.arange(6) % min(4, len(sigma.weak_labels))
+    observed = torch.nn.functional.one_hot(weak, len(sigma.weak_labels)).bool() if sets else weak
+    drawn = Batch(logits, torch.zeros(6, sigma.arity, 1), observed, torch.arange(6), torch.nn.Identity())
+    ratios = np.where(sigma.accepted, 1.0, 0.0) / sigma.accepted.sum(axis=1, keepdims=True)
+    method = make_method("sl-prior", sigma, psi_after=0, estimated_ratios=ratios)
+    method.begin(replace(samples(observed.numpy()), train=np.zeros((6, sigma.arity), dtype=np.int64)))
+    uploaded: list[str] = []
+    for name in ("tensor", "from_numpy"):
+        made = getattr(torch, name)
+
+        def noted(*given: Any, made: Any = made, name: str = name, **named: Any) -> torch.Tensor:
+            if sys._getframe(1).f_globals["__name__"] == "nslimb.learning.methods.prior":
+                uploaded.append(name)
+            return made(*given, **named)
+
+        monkeypatch.setattr(torch, name, noted)
+    assert torch.isfinite(method.mean_loss(drawn))
+    assert not uploaded
 
 
 def test_pseudolabels_that_are_no_solution_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
