@@ -62,6 +62,8 @@ def soft_pseudolabels(
     not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A
     class of ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
+    With sigma of one weak label and one position q is what ``carot`` gives: to about 1e-7 at the tolerance of 1e-6,
+    and to 1e-8 with ``tolerance=1e-10``.
 
     Parameters
     ----------

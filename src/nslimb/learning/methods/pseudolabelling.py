@@ -15,7 +15,11 @@ from nslimb.learning.methods.sl import semantic_losses
 
 @dataclass(frozen=True)
 class PseudolabelSettings(WeakSettings):
-    """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on."""
+    """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on.
+
+    Pseudolabels themselves allow for no wrong labels. ``noise`` enters the likelihood of the warm-up, the weights by
+    ``gamma``, and the label ratios where the method estimates them itself by Algorithm 1; nothing else.
+    """
 
     warm_up: int = 0
 
