@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,30 @@ def check_count(argument: str, value: Any, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InvalidInput(argument, f"an integer of at least {least}", repr(value))
     return int(value)
+
+
+def check_number(argument: str, value: Any, above: bool = False) -> float:
+    """``value`` if it is one finite number of at least 0, or ``above`` it."""
+    if not _is_number(value) or not 0 <= value < math.inf or (above and value == 0):
+        raise InvalidInput(argument, f"a finite number {'above' if above else 'of at least'} 0", repr(value))
+    return float(value)
+
+
+def check_share(argument: str, value: Any, expected: str = "a share from 0 to below 1") -> float:
+    """``value`` if it is one number of at least 0 and below 1."""
+    if not _is_number(value) or not 0 <= value < 1:
+        raise InvalidInput(argument, expected, repr(value))
+    return float(value)
+
+
+def check_choice(argument: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse what is none of the names ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidInput(argument, f"one of {', '.join(choices)}", repr(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_ratios(ratios: Any, arity: int | None, num_classes: int) -> NDArray[np.float64]:

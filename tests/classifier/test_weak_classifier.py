@@ -301,6 +301,12 @@ def test_records_predicts_with_its_prior_after_loading(tmp_path: Path) -> None:
     assert loaded.model_.method.settings.momentum == 0.5
 
 
+def test_the_recipe_keeps_ratios_that_it_is_given() -> None:
+    data, told = bars(size=28), [0.2, 0.3, 0.5]
+    found = WeakClassifier(NAMED, "lenet", method_settings={"estimated_ratios": told}, epochs=1)
+    np.testing.assert_allclose(found.fit(data.images, data.tuples, data.weak).ratios_, told)
+
+
 def test_sequences_as_weak_labels(tmp_path: Path) -> None:
     sums = nslimb.sigma.addition(1)
     rng = np.random.default_rng(0)

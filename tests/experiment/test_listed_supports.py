@@ -29,6 +29,7 @@ from nslimb.experiment.runs.base import read_schema
 from nslimb.experiment.runs.marginals import Marginals
 from nslimb.experiment.runs.metrics import Metrics
 from nslimb.experiment.runs.run import RunFile
+from nslimb.marginals.training import training_ratios
 
 COUNTS = [  # benchmark, arity, options, ways to read the classes, those that keep the ratios
     ("half", 2, {}, 6, 1),
@@ -313,6 +314,32 @@ def test_transport_is_trained_with_the_ratios_of_the_configuration(
         train_run(train_recipe(config, cell, "transport"), host, run, "", tmp_path / "train=transport")
     np.testing.assert_allclose(taken[0], np.array(config.benchmarks["half"].ratios))
     assert read_schema(tmp_path / names.MARGINALS, Marginals).ratios == taken[0].tolist()
+
+
+@pytest.mark.parametrize("noise", ["auto", 0.0])
+def test_the_grid_leaves_the_recipe_to_suspect_wrong_labels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: Any
+) -> None:
+    """Its own estimate allows for wrong labels; that of the step before takes all of them to be right."""
+    config = grid(sigma="max", rho=[50], noise=0.1, methods=[{"mine": {"method": "recipe", "noise": noise}}])
+    cell, host = Cell("half", "2", "50", "1"), Host(data=Path("data"), base=Path(), results=tmp_path, device="cpu")
+    make_samples(samples_recipe(config, cell), host, "", tmp_path / names.SAMPLES, tmp_path / names.GOLD)
+    make_marginals(marginals_recipe(config, cell), host, tmp_path / names.SAMPLES, tmp_path / names.MARGINALS)
+    taken = []
+
+    def train(_: Any, samples: Any, sigma: Any, method: Any, *rest: Any, **named: Any) -> None:  # noqa: ARG001
+        method.begin(samples)
+        taken.append(method.ratios)
+        raise Stop
+
+    monkeypatch.setattr("nslimb.experiment.jobs.train.train", train)
+    run = {"cell": {}, "cell_path": "half", "method": "mine", "grid": "tiny"}
+    with pytest.raises(Stop):
+        train_run(train_recipe(config, cell, "mine"), host, run, "", tmp_path / "train=mine")
+    weak, sigma = load_samples(tmp_path / names.SAMPLES).train_weak, nslimb.sigma.maximum(2)
+    wary, trusting = (training_ratios(weak, sigma, suspected) for suspected in (0.02, 0.0))
+    assert not torch.allclose(wary, trusting)
+    torch.testing.assert_close(taken[0], wary if noise == "auto" else trusting)
 
 
 def test_the_shortcut_that_a_network_is_on_is_in_its_metrics(tmp_path: Path) -> None:

@@ -168,5 +168,5 @@ def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
 
 
 def test_settings_of_a_method_are_typed() -> None:
-    with pytest.raises(InvalidInput, match="gamma: expected a number of at least 0"):
+    with pytest.raises(InvalidInput, match="gamma: expected a finite number of at least 0"):
         make_method("sl", maximum(2), gamma=-1.0)

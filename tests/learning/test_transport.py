@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,19 @@ def test_a_ratio_of_zero_may_exclude_further_labels() -> None:
     assert torch.isfinite(found.objective)
 
 
+def test_no_step_reads_a_constant_from_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers, read = [], Tensor.__float__
+
+    def noted(number: Tensor) -> float:
+        readers.append(sys._getframe(1).f_globals["__name__"])
+        return read(number)
+
+    monkeypatch.setattr(Tensor, "__float__", noted)
+    scores, weak, ratios = real_batch(nslimb.sigma.maximum(3))
+    assert soft_pseudolabels(scores, weak, nslimb.sigma.maximum(3), ratios).iterations > 2
+    assert "nslimb.learning.dual" not in readers
+
+
 def test_no_end_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dual, "_MAX_STEPS", 2)
     scores, weak, ratios = real_batch(nslimb.sigma.maximum(3))
@@ -334,6 +348,9 @@ GOOD = torch.zeros(2, 2, 3).log_softmax(-1)
         ({"eta": -1.0}, "eta: expected finite numbers above 0"),
         ({"eta": float("nan")}, "eta: expected finite numbers above 0, got nan"),
         ({"eta": float("inf")}, "eta: expected finite numbers above 0, got inf"),
+        ({"eta": True}, "eta: expected finite numbers above 0, got True"),
+        ({"tau": [False, True]}, "tau: expected finite numbers of at least 0"),
+        ({"pooled": "yes"}, "pooled: expected True or False, got 'yes'"),
         ({"tau": -0.1}, "tau: expected finite numbers of at least 0, got -0.1"),
         ({"tau": float("inf")}, "tau: expected finite numbers of at least 0, got inf"),
         ({"tau": "much"}, "tau: expected finite numbers"),

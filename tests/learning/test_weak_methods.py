@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,8 @@ from scipy.optimize import minimize_scalar
 import nslimb
 from nslimb.data import Samples
 from nslimb.errors import InvalidInput
-from nslimb.learning import Batch, make_method
+from nslimb.learning import Batch, dual, make_method
+from nslimb.learning.methods.sot import NotConverged
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.weights import CAP, weak_weights
 from nslimb.networks import build
@@ -61,12 +64,20 @@ def test_a_weight_is_capped() -> None:
     assert weak_weights([0] * 9999 + [1], gamma=1.0).max() == CAP
 
 
-def test_weights_multiply_the_losses_of_their_samples() -> None:
-    drawn = batch()
-    plain, balanced = make_method("sl", SIGMA), make_method("sl-balanced", SIGMA)
+WEIGHED = ["sl", "sl-decay", "sl-balanced", "sl-prior", "recipe", "records", "transport", "transport-named"]
+WEIGHED += [f"{kind}-{origin}" for kind in ("ilp", "sot") for origin in ("emp", "alg1", "gold")]
+
+
+@pytest.mark.parametrize("name", WEIGHED)
+def test_weights_multiply_the_losses_of_their_samples(name: str) -> None:
+    drawn = replace_features(batch())
+    known = {"estimated_ratios": RATIOS, "given_ratios": RATIOS, "gold_ratios": RATIOS}
+    at_once = {"gamma_after": 0} if name == "recipe" else {}
+    plain, balanced = (make_method(name, SIGMA, gamma=gamma, **at_once, **known) for gamma in (0.0, 0.5))
     for method in (plain, balanced):
         method.begin(samples(drawn.weak.numpy()))
     weights = torch.from_numpy(weak_weights(drawn.weak.numpy(), 0.5)).float()
+    assert weights.min() < weights.max()
     torch.testing.assert_close(balanced.loss(drawn), weights * plain.loss(drawn))
 
 
@@ -240,6 +251,81 @@ def test_the_term_on_the_mean_waits_for_its_epochs() -> None:
     assert torch.equal(method.loss(drawn), plain.loss(drawn))
 
 
+@pytest.mark.parametrize("noise", [0.0, "auto"])
+def test_the_recipe_keeps_ratios_that_it_is_given(noise: Any) -> None:
+    recipe = make_method("recipe", SIGMA, noise=noise, estimated_ratios=RATIOS)
+    recipe.begin(samples([0, 1, 1, 3, 3, 3]))
+    torch.testing.assert_close(recipe.ratios, torch.tensor(RATIOS, dtype=torch.float64))
+    assert (recipe.likelihoods is None) == (noise == 0.0)
+
+
+@pytest.mark.parametrize("name", ["sl-prior", "recipe", "ilp-alg1", "sot-alg1", "transport"])
+def test_each_data_set_has_ratios_of_its_own(name: str) -> None:
+    options = {"ratios": "estimated"} if name == "transport" else {}
+    first, second = (samples(np.repeat([0, 1, 2, 3], counts)) for counts in ([10, 30, 60, 100], [100, 60, 30, 10]))
+    used, fresh = (make_method(name, SIGMA, **options) for _ in range(2))
+    used.begin(first)
+    before = used.ratios
+    used.begin(second)
+    fresh.begin(second)
+    assert torch.equal(used.ratios, fresh.ratios)
+    assert not torch.allclose(used.ratios, before)
+    told = make_method(name, SIGMA, estimated_ratios=RATIOS, **options)
+    for each in (first, second):
+        told.begin(each)
+        torch.testing.assert_close(told.ratios, torch.tensor(RATIOS, dtype=torch.float64))
+
+
+def test_each_data_set_has_noise_of_its_own() -> None:
+    method = make_method("sl", SIGMA, noise="auto")
+    method.begin(samples([0, 1, 2, 3]))
+    assert method.likelihoods is not None
+    method.begin(samples(np.eye(4, dtype=bool)))  # sets, which tell no noise
+    assert method.likelihoods is None
+
+
+@pytest.mark.parametrize("sigma", [SIGMA, nslimb.sigma.formula(3)], ids=repr)
+@pytest.mark.parametrize("sets", [False, True])
+def test_what_the_mean_is_held_against_is_made_ready_once(
+    sigma: nslimb.Sigma, sets: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tensor made of host memory would stop a GPU with each batch."""
+    number = sigma.num_classes
+    logits = torch.randn(6, sigma.arity, number, generator=torch.Generator().manual_seed(0))
+    weak = torch.arange(6) % min(4, len(sigma.weak_labels))
+    observed = torch.nn.functional.one_hot(weak, len(sigma.weak_labels)).bool() if sets else weak
+    drawn = Batch(logits, torch.zeros(6, sigma.arity, 1), observed, torch.arange(6), torch.nn.Identity())
+    ratios = np.where(sigma.accepted, 1.0, 0.0) / sigma.accepted.sum(axis=1, keepdims=True)
+    method = make_method("sl-prior", sigma, psi_after=0, estimated_ratios=ratios)
+    method.begin(replace(samples(observed.numpy()), train=np.zeros((6, sigma.arity), dtype=np.int64)))
+    uploaded: list[str] = []
+    for name in ("tensor", "from_numpy"):
+        made = getattr(torch, name)
+
+        def noted(*given: Any, made: Any = made, name: str = name, **named: Any) -> torch.Tensor:
+            if sys._getframe(1).f_globals["__name__"] == "nslimb.learning.methods.prior":
+                uploaded.append(name)
+            return made(*given, **named)
+
+        monkeypatch.setattr(torch, name, noted)
+    assert torch.isfinite(method.mean_loss(drawn))
+    assert not uploaded
+
+
+def test_pseudolabels_that_are_no_solution_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = batch()
+    method = make_method("sot-alg1", SIGMA, eta=0.1, estimated_ratios=RATIOS)
+    method.begin(samples(drawn.weak.numpy()))
+    with monkeypatch.context() as patched:
+        method.loss(drawn)
+        patched.setattr(dual, "_MAX_STEPS", 1)
+        method.loss(drawn)
+        method.loss(drawn)
+    with pytest.warns(NotConverged, match="2 of the epoch's 3 batches did not converge"):
+        method.end_epoch(0, lambda _: None)
+    trained_on(method, drawn, 2)  # without a warning, which would be an error here
+
+
 def test_ratios_are_estimated_where_none_are_given() -> None:
     weak = np.repeat([0, 1, 2, 3], [10, 30, 60, 100])
     for name in ("sl-prior", "ilp-alg1", "recipe"):
@@ -255,7 +341,7 @@ def test_ratios_are_estimated_where_none_are_given() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gamma": -1.0}, "gamma: expected a number of at least 0, got -1.0"),
+        ({"gamma": -1.0}, "gamma: expected a finite number of at least 0, got -1.0"),
         ({"noise": 1.0}, "noise: expected a share from 0 to below 1, or 'auto', got 1.0"),
         ({"noise": -0.1}, "noise: expected"),
         ({"noise": "some"}, "noise: expected"),

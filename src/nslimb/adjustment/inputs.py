@@ -29,10 +29,11 @@ def check_positive(argument: str, value: Any, allow_zero: bool = False) -> Tenso
     expected = f"finite numbers {'of at least' if allow_zero else 'above'} 0"
     try:
         numbers = torch.as_tensor(value, dtype=torch.float64)
+        truths = torch.as_tensor(value).dtype == torch.bool
     except (TypeError, ValueError, RuntimeError) as error:
         raise InvalidInput(argument, expected, repr(value)) from error
     good = torch.isfinite(numbers) & ((numbers >= 0) if allow_zero else (numbers > 0))
-    if numbers.numel() == 0 or not bool(good.all()):
+    if truths or numbers.numel() == 0 or not bool(good.all()):
         raise InvalidInput(argument, expected, repr(value))
     return numbers
 

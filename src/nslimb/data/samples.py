@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nslimb.arrays import BoolArray, FloatArray, IntArray, WeakArray
-from nslimb.checks import check_count
+from nslimb.checks import check_count, check_share
 from nslimb.data.classes import check_classes
 from nslimb.data.drawing import Drawn, candidate_sets, draw, labels_of
 from nslimb.data.source import Images, ImageSource
@@ -181,10 +181,10 @@ def draw_samples(
     check_count("validation", validation)
     if validation_from not in VALIDATION_FROM:
         raise InvalidInput("validation_from", f"one of {', '.join(VALIDATION_FROM)}", repr(validation_from))
-    if not 0 <= noise < 1:
-        raise InvalidInput("noise", "a share from 0 to below 1", noise)
-    if not 0 <= ambiguity < 1 or (ambiguity and sigma.is_family):
-        raise InvalidInput("ambiguity", "a probability from 0 to below 1, and 0 for a family", ambiguity)
+    check_share("noise", noise)
+    allowed = "a probability from 0 to below 1, and 0 for a family"
+    if check_share("ambiguity", ambiguity, allowed) and sigma.is_family:
+        raise InvalidInput("ambiguity", allowed, ambiguity)
     known = None if support is None else _occurring(support, sigma)
     pools = _pools(source, seed, rho, reverse, order)
     if known is not None:

@@ -120,6 +120,9 @@ def checked_settings(made: type[Method], settings: Mapping[str, Any], name: str)
         read = TypeAdapter(made.Settings).validate_python(dict(settings))
     except ValidationError as error:
         first = error.errors()[0]
+        refused = first.get("ctx", {}).get("error")
+        if isinstance(refused, InvalidInput):  # by the settings themselves
+            raise InvalidInput(f"methods.{name}.{refused.argument}", refused.expected, refused.given) from None
         place = ".".join(map(str, first["loc"]))
         raise InvalidInput(f"methods.{name}.{place}", first["msg"], repr(first["input"])) from None
     return {key: getattr(read, key) for key in known}

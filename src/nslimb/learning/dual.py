@@ -180,6 +180,7 @@ def climb(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, goal: Tensor) -> tupl
     active = torch.arange(v.shape[0], device=v.device)
     radius = _RADIUS * eta.view(-1)
     pairs = v.new_zeros((2, v.shape[0], 0, v[0].numel()))
+    largest = dual.totals.max()
     for taken in range(_MAX_STEPS + 1):
         reached = state.residual.abs().amax(dim=(1, 2)) <= goal
         ended = reached | (radius < 1e-15) | (taken == _MAX_STEPS)
@@ -197,7 +198,7 @@ def climb(dual: Dual, v: Tensor, eta: Tensor, tau: Tensor, goal: Tensor) -> tupl
         shrink = (radius / length).clamp(max=1.0)
         step = shrink.view(-1, 1, 1) * direction
         found = dual.evaluate(state.v + step, eta, tau)
-        good = _good(state, found, step, shrink, float(dual.totals.max()) * tau.view(-1))
+        good = _good(state, found, step, shrink, largest * tau.view(-1))
         change = (found.counts / state.counts).log() + step / tau
         pairs = torch.cat([pairs, torch.stack([step, change]).flatten(2).unsqueeze(2)], dim=2)[:, :, -_MEMORY:]
         length = length * shrink

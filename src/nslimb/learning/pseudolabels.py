@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nslimb.arrays import FloatArray
-from nslimb.checks import check_count, check_log_scores, check_ratios
+from nslimb.checks import check_choice, check_count, check_log_scores, check_number, check_ratios
 from nslimb.errors import InvalidInput, SolverFailed
 from nslimb.learning.generation import FEASIBLE, MAX_COST, Batch, BatchProgram
 from nslimb.learning.programs import Encoding, hull_labels
@@ -186,11 +186,9 @@ def _check_choices(
     epsilon: float, encoding: str, slack: str, max_epsilon: float | None, penalty: float, time_limit: float
 ) -> None:
     for name, value in (("epsilon", epsilon), ("penalty", penalty), ("time_limit", time_limit)):
-        if not isinstance(value, Real) or not 0 <= value < math.inf:
-            raise InvalidInput(name, "a number of at least 0", repr(value))
+        check_number(name, value)
     if max_epsilon is not None and (not isinstance(max_epsilon, Real) or not max_epsilon >= epsilon):
         raise InvalidInput("max_epsilon", f"a number of at least epsilon={epsilon:g}", repr(max_epsilon))
-    if encoding not in ("paper", "literal", "hull"):
-        raise InvalidInput("encoding", "'paper', 'literal' or 'hull'", repr(encoding))
+    check_choice("encoding", encoding, get_args(Encoding))
     if slack not in ("widen", "elastic"):
         raise InvalidInput("slack", "'widen' or 'elastic'", repr(slack))

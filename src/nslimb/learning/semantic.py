@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from nslimb.checks import check_log_scores, check_normalised
+from nslimb.checks import check_choice, check_log_scores, check_normalised, check_share
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import refuse_sets
@@ -82,10 +82,10 @@ def semantic_loss(
     >>> semantic_loss(uniform, [1], sigma, proofs=2).exp().reciprocal()
     tensor([0.5000])
     """
-    if form not in ("nll", "bce"):
-        raise InvalidInput("form", "'nll' or 'bce'", repr(form))
-    if not 0 <= noise < 1 or (noise and form == "bce"):
-        raise InvalidInput("noise", "a share from 0 to below 1, and 0 with form 'bce'", noise)
+    check_choice("form", form, get_args(Form))
+    allowed = "a share from 0 to below 1, and 0 with form 'bce'"
+    if check_share("noise", noise, allowed) and form == "bce":
+        raise InvalidInput("noise", allowed, noise)
     Sigma.check(sigma, families=form == "nll" and engine == "native" and not noise)
     if form == "bce" or engine != "native" or noise:
         refuse_sets(weak, len(sigma.weak_labels), "the binary cross-entropy, Scallop and a noise rate")

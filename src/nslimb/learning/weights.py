@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 
 from nslimb.arrays import FloatArray
+from nslimb.checks import check_number
 from nslimb.errors import InvalidInput
 
 CAP = 20.0
+MOST_GAMMA = 30.0  # with which the weight of a label that is seen once in a billion samples is still finite
+
+
+def check_gamma(gamma: Any) -> None:
+    """Refuse powers of which weights could not be computed."""
+    if check_number("gamma", gamma) > MOST_GAMMA:
+        raise InvalidInput("gamma", f"a number of at most {MOST_GAMMA:g}, so that weights stay finite", gamma)
 
 
 def weak_weights(weak: Any, gamma: float, noise: float = 0.0, num_weak: int | None = None) -> FloatArray:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from nslimb.arrays import FloatArray, IntArray
-from nslimb.checks import as_integers, check_range
+from nslimb.checks import as_integers, check_range, check_share
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 
@@ -189,6 +189,4 @@ def _positions(groups: Any, sigma: Sigma) -> IntArray:
 
 
 def _noise(noise: Any) -> float:
-    if isinstance(noise, bool) or not isinstance(noise, (int, float, np.integer, np.floating)) or not 0 <= noise < 1:
-        raise InvalidInput("noise", "the share of weak labels drawn at random, at least 0 and below 1", repr(noise))
-    return float(noise)
+    return check_share("noise", noise, "the share of weak labels drawn at random, at least 0 and below 1")

@@ -58,11 +58,12 @@ def open_run(recipe: Recipe, host: Host, ready: str, folder: Path) -> OpenRun:
     stored = load_weights(folder / names.MODEL)
     network = network_of(recipe["network"], sigma, recipe["seed"], base=host.base)
     network.load_state_dict(stored["network"])
-    method = method_of(recipe, host, sigma, cell)
+    samples = load_samples(cell / names.SAMPLES)
+    method = method_of(recipe, host, sigma, samples, cell)
     method.load_state_dict(stored["method"])
     return OpenRun(
         source=source_of(recipe, host, sigma, ready),
-        samples=load_samples(cell / names.SAMPLES),
+        samples=samples,
         gold=load_gold(cell / names.GOLD),
         sigma=sigma,
         ratios=np.asarray(read_schema(cell / names.MARGINALS, Marginals).ratios),

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from nslimb.data.samples import load_gold, load_samples
+from nslimb.data.samples import Samples, load_gold, load_samples
 from nslimb.data.source import ImageSource
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
@@ -30,22 +30,23 @@ from nslimb.seeds import torch_seed
 from nslimb.sigma.component import Sigma
 
 
-def method_of(recipe: Recipe, host: Host, sigma: Sigma, cell: Path) -> Method:
+def method_of(recipe: Recipe, host: Host, sigma: Sigma, samples: Samples, cell: Path) -> Method:
     """The method of a recipe with the inputs that it asks for; gold labels are opened for oracles alone."""
     made = method_class(recipe["method"]["method"], host.base)
-    return _method(recipe, made, made.Settings(**recipe["method"]["settings"]), sigma, cell)
+    return _method(recipe, made, made.Settings(**recipe["method"]["settings"]), sigma, samples, cell)
 
 
-def _method(recipe: Recipe, made: type[Method], settings: Any, sigma: Sigma, cell: Path) -> Method:
+def _method(recipe: Recipe, made: type[Method], settings: Any, sigma: Sigma, samples: Samples, cell: Path) -> Method:
     given: dict[str, Any] = {}
-    if "estimated_ratios" in made.needs:
+    asked = made.asks(settings, sigma, samples)
+    if "estimated_ratios" in asked:
         given["estimated_ratios"] = read_schema(cell / names.MARGINALS, Marginals).ratios
-    if "given_ratios" in made.needs:
+    if "given_ratios" in asked:
         given["given_ratios"] = recipe["ratios"]
     if made.oracle:
         gold = load_gold(cell / names.GOLD)
         given |= {"gold_ratios": gold.ratios, "gold_labels": gold.train}
-    return made(sigma, settings, **{key: given[key] for key in made.needs})
+    return made(sigma, settings, **{key: given[key] for key in asked})
 
 
 def settings_of(recipe: Recipe, host: Host, source: ImageSource) -> Settings:
@@ -86,7 +87,7 @@ def train_run(
             source.images,
             samples,
             sigma,
-            _method(recipe, made, own, sigma, cell),
+            _method(recipe, made, own, sigma, samples, cell),
             replace(settings, seed=seed),
             folder,
             test=Probe(samples.test, test_labels, host.look_every),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from nslimb.checks import check_choice, check_count, check_share
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.semantic import Form
-from nslimb.learning.weights import weak_weights
+from nslimb.learning.weights import check_gamma, weak_weights
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import refuse_sets
 
@@ -56,6 +57,11 @@ class Method:
     def starts(cls, settings: Any) -> Sequence[tuple[Any, int]]:
         """Settings and the number of a restart for each training of which the grid keeps the best; usually one."""
         return [(settings, 0)]
+
+    @classmethod
+    def asks(cls, settings: Any, sigma: Sigma, samples: Samples) -> Sequence[str]:  # noqa: ARG003
+        """Those of its ``needs`` that the grid gives it for these training samples; usually all."""
+        return cls.needs
 
     @classmethod
     def beside_network(cls, settings: Any) -> float:  # noqa: ARG003
@@ -123,12 +129,19 @@ class WeakSettings:
     noise: float | Literal["auto"] = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.gamma < float("inf"):
-            raise InvalidInput("gamma", "a number of at least 0", self.gamma)
-        if self.noise != "auto" and not (isinstance(self.noise, (int, float)) and 0 <= self.noise < 1):
-            raise InvalidInput("noise", "a share from 0 to below 1, or 'auto'", repr(self.noise))
+        if self.proofs is not None:
+            check_count("proofs", self.proofs)
+        check_choice("form", self.form, get_args(Form))
+        check_gamma(self.gamma)
+        if not (isinstance(self.noise, str) and self.noise == "auto"):
+            check_share("noise", self.noise, "a share from 0 to below 1, or 'auto'")
         if self.noise and self.form != "nll":
             raise InvalidInput("noise", "0 with form 'bce', which has no noise rate", self.noise)
+
+
+def finds_noise(settings: WeakSettings, sigma: Sigma, samples: Samples) -> bool:
+    """Whether the share of wrong labels is to be estimated, and can be: single weak labels out of one list."""
+    return settings.noise == "auto" and sigma.lists_weak_labels and samples.train_weak.dtype.kind == "i"
 
 
 class WeakMethod(Method):
@@ -145,14 +158,9 @@ class WeakMethod(Method):
         self.samples = samples
         if self.settings.noise not in ("auto", 0) and samples.train_weak.dtype.kind != "i":
             refuse_sets(samples.train_weak, len(self.sigma.weak_labels), "a noise rate")
-        if self.finds_noise(samples):
-            self.likelihoods = torch.zeros(len(samples.train))
+        finds = finds_noise(self.settings, self.sigma, samples)
+        self.likelihoods = torch.zeros(len(samples.train)) if finds else None
         self._expect(0.0 if self.settings.noise == "auto" else self.settings.noise)
-
-    def finds_noise(self, samples: Samples) -> bool:
-        """Whether the share of wrong labels is to be estimated, and can be: single weak labels out of one list."""
-        auto = self.settings.noise == "auto"
-        return auto and self.sigma.lists_weak_labels and samples.train_weak.dtype.kind == "i"
 
     def _expect(self, noise: float) -> None:
         """Allow for this share of wrong labels from now on."""

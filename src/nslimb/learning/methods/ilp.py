@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import get_args
 
 from torch import Tensor
 
+from nslimb.checks import check_choice, check_count, check_number
 from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
 from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
 from nslimb.learning.programs import Encoding
@@ -21,12 +23,21 @@ class IlpSettings(PseudolabelSettings):
     epsilon: float = 0.99
     integer: bool = False
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("encoding", self.encoding, get_args(Encoding))
+        check_number("epsilon", self.epsilon)
+
 
 @dataclass(frozen=True)
 class IlpEmpSettings(IlpSettings):
     """``pre_epochs`` find the ratios before the network starts anew."""
 
     pre_epochs: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("pre_epochs", self.pre_epochs, least=0)
 
 
 class Ilp(Pseudolabelling):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nslimb.checks import check_count, check_number
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakSettings
@@ -34,6 +35,11 @@ class PriorSettings(WeakSettings):
     psi: float = 1.0
     psi_after: int = 3
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("psi", self.psi)
+        check_count("psi_after", self.psi_after, least=0)
+
 
 class SlPrior(Alg1Ratios):
     """Semantic loss that starts from the estimated label ratios and asks the mean prediction to explain weak labels.
@@ -53,7 +59,8 @@ class SlPrior(Alg1Ratios):
         super().__init__(sigma, settings, **given)
         self.mean: Tensor | None = None  # [M, c]
         self.seen: Tensor | None = None  # indices of the weak labels that occur
-        self.shares: Tensor | None = None  # their frequencies
+        self.shares: Tensor | None = None  # their frequencies, or those that the likelihood counts
+        self.alike: Tensor | None = None  # which positions share a marginal, bool [M, M]; None: all do
         self.likelihood: WeakLikelihood | None = None  # in their place, for sets and families
 
     def begin(self, samples: Samples) -> None:
@@ -61,8 +68,10 @@ class SlPrior(Alg1Ratios):
         if self.settings.psi == 0:
             return
         self.mean = self.ratios.expand(self.sigma.arity, -1).float()
+        self.alike = _alike(self.sigma.groups)
         self.likelihood = observed_likelihood(samples.train_weak, self.sigma, None, False, 0.0)
         if self.likelihood is not None:
+            self.shares = torch.from_numpy(self.likelihood.shares)
             return
         counts = np.bincount(samples.train_weak, minlength=len(self.sigma.weak_labels))
         self.seen = torch.from_numpy(np.flatnonzero(counts))
@@ -92,18 +101,25 @@ class SlPrior(Alg1Ratios):
         """-sum_s p_s log Psi_s of the moving mean prediction, given that there is a weak label; a scalar."""
         if self.mean is None:
             raise InvalidInput("samples", "training samples before the first batch", "none so far")
-        newest = _shared(_mean_prediction(batch, self.mean.to(batch.logits.device)), self.sigma.groups)
-        mean = _MOMENTUM * self.mean.to(newest.device) + (1 - _MOMENTUM) * newest
+        before = self._at_hand(self.mean, batch.logits.device)
+        newest = _shared(_mean_prediction(batch, before), self.alike)
+        mean = _MOMENTUM * before + (1 - _MOMENTUM) * newest
         self.mean = mean.detach()
+        if self.shares is None:
+            raise InvalidInput("samples", "training samples before the first batch", "none so far")
         if self.likelihood is not None:
             log_probs = self.likelihood.log_probs(mean.log().unsqueeze(0))[0]
-            return -(torch.from_numpy(self.likelihood.shares).to(log_probs) * log_probs).sum()
-        if self.seen is None or self.shares is None:
-            raise InvalidInput("samples", "training samples before the first batch", "none so far")
+            return -(self.shares.to(log_probs) * log_probs).sum()
         log_psi = self.sigma.log_prob(mean.log().unsqueeze(0))[0].log_softmax(0)
-        if self.seen.device != newest.device:
-            self.seen, self.shares = self.seen.to(newest.device), self.shares.to(newest.device)
         return -(self.shares * log_psi[self.seen]).sum()
+
+    def _at_hand(self, mean: Tensor, device: torch.device) -> Tensor:
+        """The mean on the batch's device; what goes with it is moved there once, not with each batch."""
+        if self.shares is not None and self.shares.device != device:
+            self.shares = self.shares.to(device)
+            self.seen = None if self.seen is None else self.seen.to(device)
+            self.alike = None if self.alike is None else self.alike.to(device)
+        return mean.to(device)
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "mean": self.mean}
@@ -123,10 +139,17 @@ def _mean_prediction(batch: Batch, before: Tensor) -> Tensor:
     return torch.where(number > 0, mean, before)
 
 
-def _shared(by_position: Tensor, groups: tuple[int, ...] | None) -> Tensor:
-    """Means [M, c] over the positions that share a marginal."""
+def _alike(groups: tuple[int, ...] | None) -> Tensor | None:
+    """Which positions share a marginal, [M, M]; None where all do."""
     if groups is None:
+        return None
+    member = torch.tensor(groups)
+    return member.unsqueeze(1) == member
+
+
+def _shared(by_position: Tensor, alike: Tensor | None) -> Tensor:
+    """Means [M, c] over the positions that share a marginal."""
+    if alike is None:
         return by_position.mean(dim=0, keepdim=True).expand_as(by_position)
-    member = torch.tensor(groups, device=by_position.device)
-    same = (member.unsqueeze(1) == member).to(by_position)
+    same = alike.to(by_position)
     return (same / same.sum(dim=1, keepdim=True)) @ by_position

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from nslimb.checks import check_count
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
 from nslimb.learning.methods.sl import semantic_losses
@@ -14,12 +15,17 @@ from nslimb.learning.methods.sl import semantic_losses
 
 @dataclass(frozen=True)
 class PseudolabelSettings(WeakSettings):
-    """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on."""
+    """``warm_up``: epochs of the final network whose loss is SL's, before there are scores to lean on.
+
+    Pseudolabels themselves allow for no wrong labels. ``noise`` enters the likelihood of the warm-up, the weights by
+    ``gamma``, and the label ratios where the method estimates them itself by Algorithm 1; nothing else.
+    """
 
     warm_up: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_count("warm_up", self.warm_up, least=0)
         if self.noise == "auto":
             raise InvalidInput("noise", "a share from 0 to below 1: pseudolabels have no likelihood to tell it", "auto")
 

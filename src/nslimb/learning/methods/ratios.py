@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +23,8 @@ class FixedRatios(WeakMethod):
     def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
         super().__init__(sigma, settings, **given)
         ratios = given.get(self.needs[0])
-        self.fixed = None if ratios is None else torch.from_numpy(check_ratios(ratios, sigma.arity, sigma.num_classes))
+        self.known = None if ratios is None else torch.from_numpy(check_ratios(ratios, sigma.arity, sigma.num_classes))
+        self.fixed = self.known
 
     @property
     def ratios(self) -> Tensor:
@@ -36,14 +37,18 @@ class FixedRatios(WeakMethod):
 
 
 class Alg1Ratios(FixedRatios):
-    """Algorithm 1's, estimated from the training samples where they are not given."""
+    """Algorithm 1's, estimated from the training samples of each run where they are not given."""
 
-    needs = ("estimated_ratios",)
+    needs: ClassVar[tuple[str, ...]] = ("estimated_ratios",)
 
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
-        if self.fixed is None:
-            self.fixed = training_ratios(samples.train_weak, self.sigma, self.noise)
+        if self.known is None:
+            self.fixed = training_ratios(samples.train_weak, self.sigma, self.suspected(samples))
+
+    def suspected(self, samples: Samples) -> float:  # noqa: ARG002
+        """The share of wrong labels that the estimate allows for."""
+        return self.noise
 
 
 class GoldRatios(FixedRatios):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
 
+from nslimb.checks import check_count
 from nslimb.data.samples import Samples
+from nslimb.learning.methods.base import finds_noise
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
 from nslimb.learning.methods.sl_decay import DecaySettings
-from nslimb.marginals.training import training_ratios
+from nslimb.sigma.component import Sigma
 
 # The share of wrong labels that the first ratios allow for: a handful of wrong labels must not make a class.
 _SUSPECTED = 0.02
@@ -29,6 +32,10 @@ class RecipeSettings(DecaySettings, PriorSettings):
     noise: float | Literal["auto"] = "auto"
     decay_after: float = 0.7
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("gamma_after", self.gamma_after, least=0)
+
 
 class Recipe(SlPrior):
     """Our advice where nothing else is known: semantic loss that starts from the estimated label ratios; after some
@@ -45,10 +52,13 @@ class Recipe(SlPrior):
     Settings = RecipeSettings
     settings: RecipeSettings
 
-    def begin(self, samples: Samples) -> None:
-        if self.finds_noise(samples):
-            self.fixed = training_ratios(samples.train_weak, self.sigma, _SUSPECTED)
-        super().begin(samples)
+    @classmethod
+    def asks(cls, settings: RecipeSettings, sigma: Sigma, samples: Samples) -> Sequence[str]:
+        """Where wrong labels can be told, none: the grid's estimate takes all labels to be right."""
+        return () if finds_noise(settings, sigma, samples) else super().asks(settings, sigma, samples)
+
+    def suspected(self, samples: Samples) -> float:
+        return _SUSPECTED if finds_noise(self.settings, self.sigma, samples) else super().suspected(samples)
 
     def pace(self, done: float) -> float:
         return self.settings.pace(done)

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from nslimb.checks import check_choice, check_share
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakMethod, WeakSettings
@@ -38,10 +39,8 @@ class Records:
     """
 
     def __init__(self, momentum: float = 0.9, debias: Debias = "both") -> None:
-        if not 0 <= momentum < 1:
-            raise InvalidInput("momentum", "a number from 0 to below 1", momentum)
-        if debias not in get_args(Debias):
-            raise InvalidInput("debias", f"one of {', '.join(get_args(Debias))}", repr(debias))
+        check_share("momentum", momentum, "a number from 0 to below 1")
+        check_choice("debias", debias, get_args(Debias))
         self.momentum, self.debias = momentum, debias
         self.mean: Tensor | None = None
 
@@ -89,6 +88,10 @@ class RecordsSettings(WeakSettings):
 
     momentum: float = 0.9
     debias: Debias = "both"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        Records(self.momentum, self.debias)  # refuses what it cannot work with
 
 
 class Debiased(WeakMethod):

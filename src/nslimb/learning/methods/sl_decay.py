@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nslimb.checks import check_number
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import WeakSettings
 from nslimb.learning.methods.sl import Semantic
@@ -17,7 +18,7 @@ class DecaySettings(WeakSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.decay_after <= 1:
+        if check_number("decay_after", self.decay_after) > 1:
             raise InvalidInput("decay_after", "a share of the epochs, from 0 to 1", self.decay_after)
 
     def pace(self, done: float) -> float:

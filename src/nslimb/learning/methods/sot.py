@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 
+from nslimb.checks import check_count, check_number
+from nslimb.data.samples import Samples
 from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
 from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
 from nslimb.learning.transport import soft_pseudolabels
@@ -18,12 +24,25 @@ class SotSettings(PseudolabelSettings):
     eta: float = 1.0
     tau: float = 10.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("eta", self.eta, above=True)
+        check_number("tau", self.tau)
+
 
 @dataclass(frozen=True)
 class SotEmpSettings(SotSettings):
     """``pre_epochs`` find the ratios before the network starts anew."""
 
     pre_epochs: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("pre_epochs", self.pre_epochs, least=0)
+
+
+class NotConverged(UserWarning):
+    """Training went on with soft pseudolabels that are not the solution."""
 
 
 class Sot(Pseudolabelling):
@@ -33,10 +52,28 @@ class Sot(Pseudolabelling):
     Settings = SotSettings
     settings: SotSettings
 
+    def begin(self, samples: Samples) -> None:
+        super().begin(samples)
+        self.converged: list[Tensor] = []  # of each batch of this epoch
+
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         ratios, (eta, tau) = self.ratios, (self.settings.eta, self.settings.tau)
         pooled = ratios is not None and ratios.dim() == 1
-        return soft_pseudolabels(log_scores, weak, self.sigma, ratios, eta=eta, tau=tau, pooled=pooled).q
+        found = soft_pseudolabels(log_scores, weak, self.sigma, ratios, eta=eta, tau=tau, pooled=pooled)
+        self.converged.append(found.converged)
+        return found.q
+
+    def end_epoch(self, epoch: int, predict: Callable[[Any], Tensor]) -> bool:
+        missed = int((~torch.stack(self.converged)).sum()) if self.converged else 0
+        if missed:
+            warnings.warn(
+                f"the soft pseudolabels of {missed} of the epoch's {len(self.converged)} batches did not converge, and "
+                f"were trained on as they were; a larger eta (here {self.settings.eta:g}) is easier to solve",
+                NotConverged,
+                stacklevel=2,
+            )
+        self.converged = []
+        return super().end_epoch(epoch, predict)
 
 
 class SotEmp(WindowRatios, Sot):

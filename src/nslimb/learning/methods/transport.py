@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nslimb.checks import check_count
-from nslimb.data.samples import Samples
+from nslimb.checks import check_count, check_number
 from nslimb.errors import InvalidInput
-from nslimb.learning.methods.ratios import FixedRatios
+from nslimb.learning.methods.ratios import Alg1Ratios
 from nslimb.learning.methods.sot import Sot, SotSettings
-from nslimb.marginals.training import training_ratios
 from nslimb.sigma.component import Sigma
 
 
@@ -33,11 +31,22 @@ class TransportSettings(SotSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("restarts", self.restarts, least=0)
+        for tau in check_several("other_taus", self.other_taus):
+            check_number("other_taus", tau)
+        for eta in check_several("other_etas", self.other_etas):
+            check_number("other_etas", eta, above=True)
         if self.ratios not in ("given", "estimated"):
             raise InvalidInput("ratios", "'given' or 'estimated'", repr(self.ratios))
 
 
-class Transport(FixedRatios, Sot):
+def check_several(argument: str, values: Any) -> tuple[Any, ...]:
+    """A tuple or a list of settings as a tuple."""
+    if not isinstance(values, (tuple, list)):
+        raise InvalidInput(argument, "a tuple or a list", repr(values))
+    return tuple(values)
+
+
+class Transport(Alg1Ratios, Sot):
     """Trains towards soft pseudolabels that explain the weak labels and together have the known ratios of the classes;
     of several starts the one that explains the weak validation samples best.
     """
@@ -53,11 +62,6 @@ class Transport(FixedRatios, Sot):
             expected = "the ratios of the classes (ratios: in a configuration, ratios= or given_ratios= in Python)"
             raise InvalidInput("ratios", expected, None)
         super().__init__(sigma, settings, **{**given, "given_ratios": known})
-
-    def begin(self, samples: Samples) -> None:
-        super().begin(samples)
-        if self.fixed is None:
-            self.fixed = training_ratios(samples.train_weak, self.sigma, self.noise)
 
     @classmethod
     def starts(cls, settings: TransportSettings) -> Sequence[tuple[TransportSettings, int]]:

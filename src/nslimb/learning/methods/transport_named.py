@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nslimb.checks import check_count
-from nslimb.learning.methods.transport import Transport, TransportSettings
+from nslimb.learning.methods.transport import Transport, TransportSettings, check_several
 from nslimb.learning.naming import best_naming
 from nslimb.networks import Classifier
 
@@ -25,7 +25,7 @@ class NamedSettings(TransportSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for epoch in self.rename_after:
+        for epoch in check_several("rename_after", self.rename_after):
             check_count("rename_after", epoch)
 
 
