@@ -95,7 +95,7 @@ dist: $(READY)  ## build sdist and wheel into dist/, and run the sdist's own qui
 	@rm -rf build/sdist && mkdir -p build/sdist && tar -xzf dist/nslimb-*.tar.gz -C build/sdist --strip-components 1
 	@cd build/sdist && PYTHONPATH=$$PWD/src $(CURDIR)/$(PY) -m pytest -q -m "not slow" tests/test_readme.py tests/test_layers.py tests/experiment/test_config.py
 
-bench: $(READY)  ## measure every claim of speed, as ratios
+bench: $(READY)  ## measure every claim of speed, as ratios (docs/speed.csv)
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(PY) $$file || failed=1; done; test -z "$$failed"
 
 PEERS := .venv-peers

@@ -7,11 +7,16 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
+import pandas as pd
 import torch
 from rich.console import Console
 from rich.table import Table
 
+from nslimb.experiment.tables import write_csv
+
+SPEED = Path(__file__).parents[1] / "docs" / "speed.csv"
 torch.set_num_threads(1)
 
 
@@ -48,7 +53,7 @@ def _time(run: Callable[[], object], repeat: int) -> float:
 
 
 def report(title: str, claims: list[Claim]) -> None:
-    """Print a table of the claims; the exit code says whether all hold."""
+    """Print a table of the claims and keep it in docs/speed.csv; the exit code says whether all hold."""
     table = Table(title=title)
     for column in ("claim", "measured", "at most", "detail", ""):
         table.add_column(column, justify="left" if column in ("claim", "detail") else "right")
@@ -56,4 +61,18 @@ def report(title: str, claims: list[Claim]) -> None:
         verdict = "[green]holds[/]" if claim.holds else "[red]fails[/]"
         table.add_row(claim.text, f"{claim.value:.3g}", f"{claim.limit:.3g}", claim.detail, verdict)
     Console(width=150).print(table)
+    _keep(Path(sys.argv[0]).stem, claims)
     sys.exit(not all(claim.holds for claim in claims))
+
+
+def _keep(name: str, claims: list[Claim]) -> None:
+    """Write the claims in place of the last ones of the same file."""
+    rows = [
+        {"file": name, "claim": claim.text, "measured": claim.value, "at_most": claim.limit, "detail": claim.detail}
+        for claim in claims
+    ]
+    frame = pd.DataFrame(rows)
+    if SPEED.exists():
+        there = pd.read_csv(SPEED)
+        frame = pd.concat([there[there["file"] != name], frame])
+    write_csv(SPEED, frame.sort_values("file", kind="stable").round({"measured": 4}))
