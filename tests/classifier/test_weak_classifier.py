@@ -272,6 +272,22 @@ def test_classes_that_cannot_be_told_apart_are_named() -> None:
     assert [set(group) for group in found.untold_] == [{"a", "b"}]
 
 
+@pytest.mark.parametrize("method", ["sl", "sl-prior"])
+def test_wrong_weak_labels_tell_no_classes_apart(method: str) -> None:
+    """0 and 1 differ in the pair (0, 1) alone, which never occurs; six samples are wrongly said to be one."""
+    sigma = Sigma.from_function(lambda y: "pair" if y == (0, 1) else "two" if 2 in y else "none", 3, 2)
+    labels = DATA.labels[DATA.tuples]
+    tuples = DATA.tuples[(labels != [0, 1]).any(axis=1)]
+    weak = ["two" if 2 in row else "none" for row in DATA.labels[tuples]]
+    weak[::18] = ["pair"] * len(weak[::18])
+    groups = {}
+    for noise in (0.0, 0.2):
+        found = WeakClassifier(sigma, "lenet", method, method_settings={"noise": noise}, epochs=1)
+        groups[noise] = found.fit(bars(size=28).images, tuples, weak).untold_
+    assert groups[0.0] == []
+    assert [set(group) for group in groups[0.2]] == [{0, 1}]
+
+
 def test_a_saved_classifier_stands_alone(fitted: WeakClassifier, tmp_path: Path) -> None:
     """Another process, another folder, no rules and no pickle: the same predictions."""
     file = fitted.save(tmp_path / "model")

@@ -81,13 +81,21 @@ def test_confusions_against_listing(data: st.DataObject) -> None:
         with pytest.raises(InvalidInput, match="make every one impossible"):
             nslimb.confusions(sigma, ratios, samples)
         return
-    expected, drawn = np.zeros((size, size)), np.zeros((size, size))
+    expected, drawn, noisy, to_come = np.zeros((4, size, size))
     weak = rng.choice(len(whole), size=20, p=whole / whole.sum())
+    noise, number = data.draw(st.sampled_from([0.05, 0.3, 0.9])), len(whole)
+    observed = np.where(rng.random(20) < noise, rng.integers(number, size=20), weak)
+    clean = np.array([max(0.0, 1 - noise / (number * (observed == s).mean())) * (whole[s] > 0) for s in observed])
+    mixed = (1 - noise) * whole / whole.sum() + noise / number
+    kept = mixed * np.maximum(0, 1 - noise / (number * mixed))
     for i in range(size):
         for j in range(size):
             _, wrong = listed(sigma, ratios, pair_reading(size, i, j))
             expected[i, j] = samples * wrong.sum() / whole.sum()
             drawn[i, j] = (wrong[weak] / whole[weak]).sum()
+            against = wrong / np.where(whole > 0, whole, 1)
+            noisy[i, j] = (clean * against[observed]).sum()
+            to_come[i, j] = samples * (kept * against).sum()
     shares = ratios if ratios.ndim == 1 else ratios.mean(axis=0)
     found = nslimb.confusions(sigma, ratios, samples)
     np.testing.assert_allclose(found.evidence, expected, rtol=1e-9, atol=1e-12)
@@ -97,6 +105,12 @@ def test_confusions_against_listing(data: st.DataObject) -> None:
     np.testing.assert_allclose(seen.evidence, drawn, rtol=1e-9, atol=1e-12)
     assert seen.samples == 20
     check_losses(seen, shares)
+    some_wrong = nslimb.confusions(sigma, ratios, weak=observed, noise=noise)
+    np.testing.assert_allclose(some_wrong.evidence, noisy, rtol=1e-9, atol=1e-12)
+    assert some_wrong.samples == 20
+    check_losses(some_wrong, shares)
+    found = nslimb.confusions(sigma, ratios, samples, noise=noise)
+    np.testing.assert_allclose(found.evidence, to_come, rtol=1e-9, atol=1e-12)
 
 
 @given(st.data())
@@ -144,6 +158,31 @@ def test_one_lucky_sample_is_enough() -> None:
     assert nslimb.confusions(sigma, even, weak=without).groups[0] == (1, 0)
     assert nslimb.confusions(sigma, even, weak=without).evidence[0, 1] == 0
     assert not nslimb.confusions(sigma, even, weak=[*without, 0]).lost.any()
+
+
+@pytest.mark.parametrize(("arity", "rho", "off"), [(4, 15, 0.06), (5, 5, 0.1)])
+@pytest.mark.parametrize("wrong", [0.01, 0.05])
+def test_wrong_labels_are_no_lucky_samples(arity: int, rho: float, off: float, wrong: float) -> None:
+    """MAX with wrong labels: without a noise rate the ceiling is near 1, with it near that of the right ones."""
+    sigma, kept = nslimb.sigma.maximum(arity), shares(rho, 10, reverse=True)
+    ratios, ceilings = kept / kept.sum(), np.zeros((8, 3))
+    for seed, row in enumerate(ceilings):
+        rng = np.random.default_rng(seed)
+        clean = sigma.apply(rng.choice(10, p=ratios, size=(3000, arity)))
+        weak = np.where(rng.random(3000) < wrong, (clean + rng.integers(1, 10, size=3000)) % 10, clean)
+        told = {"clean": (clean, 0.0), "trusting": (weak, 0.0), "wary": (weak, wrong * 10 / 9)}
+        row[:] = [nslimb.confusions(sigma, ratios, weak=labels, noise=e).ceiling for labels, e in told.values()]
+    truth, trusting, wary = ceilings.mean(axis=0)
+    assert trusting > 0.97 > truth + 0.05
+    assert abs(wary - truth) < 0.04
+    assert np.abs(ceilings[:, 2] - ceilings[:, 0]).mean() < off
+
+
+def test_what_the_ratios_make_impossible_is_wrong() -> None:
+    sigma, ratios = nslimb.sigma.maximum(2, num_classes=3), [0.0, 0.5, 0.5]
+    weak = [0, 0, 1, 1, 1, 2, 2, 2, 2]
+    found = nslimb.confusions(sigma, ratios, weak=weak, noise=0.3)
+    assert found.evidence[1, 2] == pytest.approx(3 * (1 - 0.3 * 9 / (3 * 3)))
 
 
 def test_chains_are_followed_to_their_end_and_ties_go_to_the_most_frequent() -> None:
@@ -217,6 +256,11 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"weak": [0.5]}, "weak"),
         ({"weak": [2, 0], "ratios": [0.0, 0.5, 0.5]}, "weak labels that are possible for the ratios, got 0, which has"),
         ({"max_edges": 0}, "max_edges"),
+        ({"noise": 1.0}, "noise: expected the share of weak labels drawn at random, at least 0 and below 1, got 1.0"),
+        ({"noise": -0.1}, "noise"),
+        ({"noise": float("nan")}, "noise"),
+        ({"noise": True}, "noise"),
+        ({"noise": None}, "noise"),
     ],
 )
 def test_bad_input(options: dict[str, object], message: str) -> None:

@@ -89,6 +89,8 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
     pixels = on_device(images, next(network.parameters()).device)
     scores = predict(network, method, pixels, samples.validation, wish.settings.normalisation).cpu()
     weak = torch.from_numpy(samples.validation_weak)
+    # They rest on independent labels, which known ratios do not promise.
+    groups = () if known else untold(sigma, ratios, samples.train_weak, method.noise)
     return Model(
         sigma=sigma,
         network=network,
@@ -100,7 +102,7 @@ def _model(images: Images, samples: Samples, wish: Wish, trained: Trained) -> Mo
         image_shape=tuple(pixels.shape[1:]),
         normalisation=wish.settings.normalisation,
         ratios=ratios,
-        groups=() if known else untold(sigma, ratios, samples.train_weak),  # which rest on independent labels
+        groups=groups,
         validation_scores=scores,
         validation_weak=samples.validation_weak,
         known_ratios=known,
@@ -119,6 +121,6 @@ def _ratios(trained: Trained, samples: Samples, sigma: Sigma) -> FloatArray | No
     if found is None:
         if not sigma.lists_weak_labels:
             return None
-        found = training_ratios(samples.train_weak, sigma)
+        found = training_ratios(samples.train_weak, sigma, trained.method.noise)
     ratios: FloatArray = found.detach().cpu().double().numpy()
     return ratios

@@ -58,12 +58,15 @@ class Model:
         return scores.cpu()
 
 
-def untold(sigma: Sigma, ratios: FloatArray | None, weak: WeakArray) -> tuple[tuple[int, ...], ...]:
-    """Groups of classes that the weak labels of the training samples do not tell apart; none where that is unknown."""
+def untold(sigma: Sigma, ratios: FloatArray | None, weak: WeakArray, noise: float = 0.0) -> tuple[tuple[int, ...], ...]:
+    """Groups of classes that the weak labels of the training samples do not tell apart; none where that is unknown.
+
+    A share ``noise`` of the weak labels is taken to be drawn at random.
+    """
     if ratios is None or not sigma.lists_weak_labels or weak.dtype.kind != "i":  # what sets tell is not known
         return ()
     try:
-        found = confusions(sigma, ratios, weak=torch.from_numpy(weak))
+        found = confusions(sigma, ratios, weak=torch.from_numpy(weak), noise=noise)
     except TooLarge:
         return ()
     return tuple(group for group in found.groups if len(group) > 1)

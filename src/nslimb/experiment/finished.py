@@ -32,7 +32,13 @@ def finished_metrics(config: Config, cell: Cell, method: str, *, any_code: bool 
     recipe = adjust_recipe(config, cell, method, _unnamed_source(config, cell, folder))
     code = recipe.pop("code")
     fresh = found.settings == digest_of(recipe) and (any_code or found.code == code or is_restored(folder))
-    return found if fresh else None
+    return _without_wrong_ceiling(found, block_of(config, cell.benchmark).noise) if fresh else None
+
+
+def _without_wrong_ceiling(found: Metrics, noise: float) -> Metrics:
+    """Metrics without a ceiling that took wrong weak labels for evidence, as those of before did."""
+    wrong = noise > 0 and found.ceiling is not None and found.ceiling.samples is None
+    return found.model_copy(update={"ceiling": None}) if wrong else found
 
 
 def _unnamed_source(config: Config, cell: Cell, folder: Path) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from nslimb.arrays import FloatArray
 from nslimb.checks import check_number
 from nslimb.errors import InvalidInput
+from nslimb.sigma.noise import clean_share
 
 CAP = 20.0
 MOST_GAMMA = 30.0  # with which the weight of a label that is seen once in a billion samples is still finite
@@ -42,6 +43,6 @@ def weak_weights(weak: Any, gamma: float, noise: float = 0.0, num_weak: int | No
     if noise:
         if num_weak is None:
             raise InvalidInput("num_weak", "the number of weak labels, where noise is above 0", None)
-        weights = weights * np.maximum(0.0, 1 - noise / (num_weak * share))
+        weights = weights * clean_share(share, noise, num_weak)
     each = weights[place.reshape(-1)]
     return np.asarray(np.minimum(each / each.mean(), CAP))

@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from nslimb.arrays import FloatArray, IntArray
-from nslimb.checks import as_integers, check_range, check_share
+from nslimb.checks import as_integers, check_range
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
+from nslimb.sigma.noise import check_noise
 
 # Relative changes of the ratios from which second derivatives are taken.
 _DIFFERENCE = 1e-6
@@ -42,10 +43,9 @@ class WeakLikelihood:
     def from_weak(cls, weak: Any, sigma: Sigma, groups: Any, counts: bool, noise: float = 0.0) -> WeakLikelihood:
         from nslimb.marginals.observations import observed_likelihood  # which derives from this class
 
-        special = observed_likelihood(weak, sigma, groups, counts, _noise(noise))
-        return (
-            cls.of_shares(tally_of(weak, sigma, counts), sigma, groups, _noise(noise)) if special is None else special
-        )
+        rate = check_noise(noise)
+        special = observed_likelihood(weak, sigma, groups, counts, rate)
+        return cls.of_shares(tally_of(weak, sigma, counts), sigma, groups, rate) if special is None else special
 
     @classmethod
     def of_shares(cls, tally: FloatArray, sigma: Sigma, groups: Any, noise: float = 0.0) -> WeakLikelihood:
@@ -186,7 +186,3 @@ def _positions(groups: Any, sigma: Sigma) -> IntArray:
     if sorted(set(positions.tolist())) != list(range(positions.max() + 1)):
         raise InvalidInput("groups", expected, positions.tolist())
     return positions
-
-
-def _noise(noise: Any) -> float:
-    return check_share("noise", noise, "the share of weak labels drawn at random, at least 0 and below 1")

@@ -11,6 +11,7 @@ from nslimb.checks import as_integers, check_count, check_range, check_ratios
 from nslimb.errors import InvalidInput, TooLarge
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import DEAD
+from nslimb.sigma.noise import check_noise, clean_share
 
 MAX_EDGES = 500_000_000
 # Edges that are looked at together: few enough to stay near the processor, and at most these for one reading.
@@ -19,7 +20,14 @@ _MAX_AT_ONCE = 20_000_000
 
 
 def reading_evidence(
-    sigma: Sigma, ratios: Any, maps: Any, samples: int = 3000, *, weak: Any = None, max_edges: int = MAX_EDGES
+    sigma: Sigma,
+    ratios: Any,
+    maps: Any,
+    samples: int = 3000,
+    *,
+    weak: Any = None,
+    noise: float = 0.0,
+    max_edges: int = MAX_EDGES,
 ) -> FloatArray:
     """How many samples speak against reading every label y as tau(y), for maps tau of the classes: [..., c] -> [...].
 
@@ -32,9 +40,11 @@ def reading_evidence(
 
         sum over l of P(sigma(tau(y)) != s_l | sigma(y) = s_l).
 
-    A reading without a weak label contradicts the sample. Exact: layer by layer, the probability of every pair (state
-    of y, state of tau(y)) that can be reached, for all maps at once. Raises ``nslimb.errors.TooLarge`` where the
-    pairs have more than ``max_edges`` edges (half a billion take about half a minute).
+    With a rate ``noise`` of wrong weak labels, each sample counts by the share of its weak label that is clean, as in
+    ``nslimb.confusions``. A reading without a weak label contradicts the sample. Exact: layer by layer, the probability
+    of every pair (state of y, state of tau(y)) that can be reached, for all maps at once. Raises
+    ``nslimb.errors.TooLarge`` where the pairs have more than ``max_edges`` edges (half a billion take about half a
+    minute).
 
     Parameters
     ----------
@@ -44,7 +54,7 @@ def reading_evidence(
         Label ratios [c], or [M, c] where positions differ.
     maps
         What each class is read as, integers [..., c].
-    samples, weak, max_edges
+    samples, weak, noise, max_edges
         As for ``nslimb.confusions``.
 
     Returns
@@ -71,8 +81,10 @@ def reading_evidence(
     check_range("maps", checked, size, expected)
     table = checked.cpu().numpy()
     by_position = np.broadcast_to(check_ratios(ratios, sigma.arity, size), (sigma.arity, size))
-    counts = weak_counts(sigma, weak, samples)
-    found = _walk(sigma, by_position, table.reshape(-1, size), counts, check_count("max_edges", max_edges))
+    rate = check_noise(noise)
+    counts = _clean(weak_counts(sigma, weak, samples), rate)
+    limit = check_count("max_edges", max_edges)
+    found = _walk(sigma, by_position, table.reshape(-1, size), counts, rate > 0, limit)
     return found.reshape(table.shape[:-1])
 
 
@@ -87,6 +99,15 @@ def weak_counts(sigma: Sigma, weak: Any, samples: Any) -> float | FloatArray:
         raise InvalidInput("weak", expected, f"shape {list(indices.shape)}")
     check_range("weak", indices, last + 1, expected)
     return np.bincount(indices.cpu().numpy(), minlength=last + 1).astype(np.float64)
+
+
+def _clean(counts: float | FloatArray, noise: float) -> float | FloatArray:
+    """How many of them were not drawn anew; of labels to come, as many as can be expected."""
+    if isinstance(counts, float):
+        return counts * (1 - noise)
+    clean, seen = np.zeros_like(counts), counts > 0
+    clean[seen] = counts[seen] * clean_share(counts[seen] / counts.sum(), noise, len(counts))
+    return clean
 
 
 class _Pairs(NamedTuple):
@@ -107,7 +128,9 @@ class _Pairs(NamedTuple):
         return [self.part(slice(cut)), self.part(slice(cut, None))]
 
 
-def _walk(sigma: Sigma, ratios: FloatArray, maps: IntArray, counts: float | FloatArray, max_edges: int) -> FloatArray:
+def _walk(
+    sigma: Sigma, ratios: FloatArray, maps: IntArray, counts: float | FloatArray, noisy: bool, max_edges: int
+) -> FloatArray:
     """The evidence [K] against the maps [K, c], a few readings at a time where all would not fit."""
     diagram, number = sigma.diagram, len(maps)
     evidence = np.zeros(number)
@@ -136,7 +159,7 @@ def _walk(sigma: Sigma, ratios: FloatArray, maps: IntArray, counts: float | Floa
             waiting.append((layer + 1, _merge(reached, diagram.widths[layer + 1])))
         else:
             first, last = int(reached.reading[0]), int(reached.reading[-1])
-            evidence[first : last + 1] = _against(sigma, reached, first, last, counts)
+            evidence[first : last + 1] = _against(sigma, reached, first, last, counts, noisy)
     return evidence
 
 
@@ -168,8 +191,11 @@ def _merge(edges: _Pairs, following: int) -> _Pairs:
     return _Pairs(reading + first, state, read - 1, mass / mass.sum())
 
 
-def _against(sigma: Sigma, edges: _Pairs, first: int, last: int, counts: float | FloatArray) -> FloatArray:
-    """The evidence against the readings ``first`` to ``last`` from the edges of the last layer."""
+def _against(sigma: Sigma, edges: _Pairs, first: int, last: int, counts: float | FloatArray, noisy: bool) -> FloatArray:
+    """The evidence against the readings ``first`` to ``last`` from the edges of the last layer.
+
+    Weak labels that the ratios make impossible say nothing where some are wrong.
+    """
     shape = (last - first + 1, len(sigma.weak_labels))
     key = (edges.reading - first) * shape[1] + edges.state
     total = np.bincount(key, weights=edges.mass, minlength=shape[0] * shape[1]).reshape(shape)
@@ -178,8 +204,10 @@ def _against(sigma: Sigma, edges: _Pairs, first: int, last: int, counts: float |
     if isinstance(counts, float):
         return np.asarray(counts * wrongs.sum(axis=1) / total.sum(axis=1))
     seen = np.flatnonzero(counts)
-    impossible = seen[(total[:, seen] == 0).any(axis=0)]
-    if len(impossible):
+    possible = (total[:, seen] > 0).all(axis=0)
+    impossible = seen[~possible]
+    if len(impossible) and not noisy:
         given = f"{sigma.weak_labels[impossible[0]]!r}, which has probability 0"
         raise InvalidInput("weak", "weak labels that are possible for the ratios", given)
+    seen = seen[possible]
     return np.asarray((wrongs[:, seen] / total[:, seen]) @ counts[seen])

@@ -82,16 +82,22 @@ def test_scores(run: OpenRun) -> tuple[torch.Tensor, torch.Tensor]:
 def ceiling_of(run: OpenRun) -> Ceiling | None:
     """The identifiable ceiling of a cell's drawn samples; None where sigma is too large for it, or lists nothing.
 
-    It is that of single weak labels of one sigma, so that there is none for sets and families.
+    It is that of single weak labels of one sigma, so that there is none for sets and families. Weak labels that are
+    wrong tell nothing; which they are is known here, where nothing is learned from it.
     """
-    if not run.sigma.lists_weak_labels or run.samples.train_weak.dtype.kind != "i":
+    weak = run.samples.train_weak
+    if not run.sigma.lists_weak_labels or weak.dtype.kind != "i":
+        return None
+    right = weak[run.sigma.apply(run.gold.train) == weak]
+    if not len(right):
         return None
     try:
-        found = confusions(run.sigma, run.gold.ratios, weak=run.samples.train_weak)
+        found = confusions(run.sigma, run.gold.ratios, weak=right)
     except TooLarge:
         return None
     shares = np.bincount(run.gold.test, minlength=run.sigma.num_classes) / len(run.gold.test)
-    return Ceiling(identifiable=float(shares[~found.lost].sum()), lost=np.flatnonzero(found.lost).tolist())
+    lost = np.flatnonzero(found.lost).tolist()
+    return Ceiling(identifiable=float(shares[~found.lost].sum()), lost=lost, samples=len(right))
 
 
 def shortcut_of(run: OpenRun, scores: torch.Tensor) -> list[int] | None:

@@ -19,10 +19,11 @@ class RatioError(BaseModel):
 
 
 class Ceiling(BaseModel):
-    """What the drawn weak labels can tell at all, with the true ratios."""
+    """What the drawn weak labels can tell at all, where they are right, with the true ratios."""
 
     identifiable: float  # the test share of the classes that are not lost
     lost: list[int]  # classes that the weak labels do not tell from a more frequent one
+    samples: int | None = None  # with a right weak label, which alone count; None in files of before, where all did
 
 
 class Metrics(Schema):

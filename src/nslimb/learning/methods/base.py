@@ -48,6 +48,7 @@ class Method:
     Settings: ClassVar[type[Any]] = NoSettings  # a frozen dataclass of its hyper-parameters
     pre_epochs = 0  # epochs before the network starts anew
     lp_seconds = 0.0  # spent in the linear program so far
+    noise = 0.0  # the share of weak labels taken to be drawn at random
 
     def __init__(self, sigma: Sigma, settings: Any, **given: Any) -> None:
         self.sigma, self.settings, self.given = sigma, settings, given
@@ -149,7 +150,6 @@ class WeakMethod(Method):
 
     settings: WeakSettings
     samples: Samples
-    noise = 0.0  # the share of wrong weak labels in use
     weights: Tensor | None = None  # [m], of the training samples
     likelihoods: Tensor | None = None  # log P(s) [m] of each sample when it was last trained on, for ``noise: auto``
 
