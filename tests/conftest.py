@@ -1,5 +1,6 @@
 """Settings and fixtures shared by all tests."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,9 @@ import torch
 from grids import checkout, snakemake, tiny
 from hypothesis import Phase, settings
 
+# A virtual machine may name the processor's matrix unit (AMX) and not let it be used: mixed precision then ends in an
+# illegal instruction.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 # The tensors here are small: threads that wait for each other cost more than they save.
 torch.set_num_threads(1)
 

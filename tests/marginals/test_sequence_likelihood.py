@@ -33,6 +33,11 @@ def running_parity() -> Transducer:
     return Sigma.from_transducer(0, lambda state, y: ((state + y) % 2, (state + y) % 2), None, num_classes=2, arity=3)
 
 
+def up_to_twins(name: str, ratios: Any) -> Any:
+    """Ratios with labels that sigma takes alike in the order of their ratios: rounding says which twin is the larger."""
+    return np.sort(np.reshape(ratios, (2, 2)), axis=1).ravel() if name == "partial" else ratios
+
+
 SIGMAS = {"addition": nslimb.sigma.addition(1), "addition 2": nslimb.sigma.addition(2), "partial": pairs_that_differ()}
 
 
@@ -103,7 +108,7 @@ def test_the_estimate_is_that_of_the_listed_function(name: str, regularise: Any)
     assert ours.converged
     assert theirs.converged
     assert ours.log_likelihood == pytest.approx(theirs.log_likelihood, abs=1e-8)
-    np.testing.assert_allclose(ours.ratios, theirs.ratios, atol=2e-4)
+    np.testing.assert_allclose(up_to_twins(name, ours.ratios), up_to_twins(name, theirs.ratios), atol=2e-4)
     assert (ours.flat_classes, ours.level) == (theirs.flat_classes, theirs.level)
 
 
