@@ -34,8 +34,8 @@ def running_parity() -> Transducer:
 
 
 def up_to_twins(name: str, ratios: Any) -> Any:
-    """Ratios with labels that sigma takes alike in the order of their ratios: rounding says which twin is the larger."""
-    return np.sort(np.reshape(ratios, (2, 2)), axis=1).ravel() if name == "partial" else ratios
+    """Ratios, those of labels that sigma takes alike in order: rounding says which twin is the larger."""
+    return np.sort(np.asarray(ratios).reshape(2, 2), axis=1).ravel() if name == "partial" else ratios
 
 
 SIGMAS = {"addition": nslimb.sigma.addition(1), "addition 2": nslimb.sigma.addition(2), "partial": pairs_that_differ()}
