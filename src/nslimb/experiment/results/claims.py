@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from nslimb.experiment.chance import interval
-from nslimb.experiment.results.data import PROTOCOLS, TITLES, Place, Results, is_oracle, printed
+from nslimb.experiment.results.data import CHANGED, PROTOCOLS, TITLES, Place, Results, is_oracle, printed
 
 _CELL = ["benchmark", "M", "rho"]
 _PAIR = [*_CELL, "seed"]
@@ -19,6 +19,7 @@ _SUBSTANTIAL = 5.0
 _NEAR = 0.1  # total variation
 _LEAST = 3  # cells that a judgement over cells needs
 _FULL = ("max", "sum")  # at the paper's number of samples, with its network
+_WITH_CHOICE = "ilp-three-literal"  # the program with several proofs, which leave it a choice
 _LONGER = "sl-longer"  # SL with as many epochs as a linear program and the SL model that it starts from
 
 
@@ -70,6 +71,11 @@ def training_helps(results: Results, protocol: str) -> Judgement:
                 told.append(f"{title} {printed(method)} {_over(cells)}")
                 if len(fair) >= 2:
                     told[-1] += f", over SL of as many epochs {_over(fair)} in {len(fair)} cells"
+    with_choice = by_cell(_as_long(results, protocol, _WITH_CHOICE, "max"))
+    if told and len(with_choice) >= 2:
+        told.append(
+            f"with {CHANGED[_WITH_CHOICE][1]}, above that model by {_over(with_choice)} in {len(with_choice)} MAX cells"
+        )
     return Judgement(any(clear) if told else None, "points over SL: " + "; ".join(told))
 
 
@@ -80,8 +86,7 @@ def _over(cells: pd.Series) -> str:
 
 def _as_long(results: Results, protocol: str, method: str, benchmark: str) -> pd.DataFrame:
     """What a program gains that starts from SL's model over SL trained for the epochs of both, by cell and seed."""
-    longer = results.changed[(results.changed["protocol"] == protocol) & (results.changed["method"] == _LONGER)]
-    runs = pd.concat([results.comparable, longer]) if len(longer) else results.comparable
+    runs = pd.concat([frame for frame in (results.comparable, results.changed) if len(frame)])
     return _paired(
         runs[(runs["protocol"] == protocol) & (runs["benchmark"] == benchmark)], (method, "none"), (_LONGER, "none")
     )
