@@ -2,7 +2,8 @@
 
 python benchmarks/costs.py writes docs/costs.csv from docs/results/runs.csv and prints the costs by network and method,
 then those of a few batches of each network on an idle core: these are to stand in `COSTS` and in the methods'
-`milliseconds_per_label`, and docs/scale.csv follows from them (python benchmarks/scale.py).
+`milliseconds_per_label`, and docs/scale.csv follows from them (python benchmarks/scale.py). What a method takes beside
+its network is what is left of the seconds; a linear program's own are in the runs' history.csv (`lp_seconds`).
 """
 
 from __future__ import annotations

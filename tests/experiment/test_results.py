@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import shutil
 import statistics
@@ -21,7 +22,7 @@ from nslimb.errors import DataError
 from nslimb.experiment import places
 from nslimb.experiment.chance import interval
 from nslimb.experiment.results import changed as changed_settings
-from nslimb.experiment.results import claims, difficulty, mitigation, reach, score
+from nslimb.experiment.results import claims, costs, difficulty, mitigation, reach, score
 from nslimb.experiment.results.data import CHANGED, FOLDER, Place, Results, load, printed
 from nslimb.experiment.results.frontier import frontier
 from nslimb.experiment.results.layout import table, tables
@@ -112,6 +113,35 @@ def test_an_adjustment_that_changes_nothing_has_no_row(results: Results) -> None
     shown = [row[0] for row in rows_of(table(replace(results, runs=runs), [place]))]
     assert "SL, augmented + LA" not in shown
     assert {"SL, augmented", "SL, augmented + CAROT", "recipe + LA"} <= set(shown)
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_core_hours_are_those_of_all_files(results: Results, published: bool) -> None:
+    """Of the main grids and of those apart; oracle: the CSV files line by line."""
+    given = load() if published else results
+    told = costs.costs(given)
+    rows = {row[0]: row[1:] for row in rows_of(told)}
+    hours = {}
+    for name in ("runs", *costs.APART):
+        frame = pd.concat([given.runs, given.changed]) if name == "runs" else getattr(given, name)
+        lines = list(csv.DictReader(io.StringIO(frame.to_csv())))
+        if published:
+            lines = list(csv.DictReader((FOLDER / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+        for line in lines:
+            if line["adjustment"] == "none":
+                key = (name == "runs", line["protocol"])
+                hours[key] = hours.get(key, 0.0) + float(line["seconds"]) / 3600
+    for column, protocol in ((1, "paper"), (3, "exact")):
+        main, apart = (hours.get((is_main, protocol), 0.0) for is_main in (True, False))
+        assert float(rows["other grids"][column]) == pytest.approx(apart, abs=0.00501)
+        assert float(rows["all"][column]) == pytest.approx(main + apart, abs=0.00501)
+    assert f"Training took {sum(hours.values()):.1f} core hours in all" in told
+    assert "it would be half of that" in told
+    assert hours[False, "exact"] > 0
+
+
+def test_nothing_has_been_run(tmp_path: Path) -> None:
+    assert costs.costs(load(tmp_path)) == "Nothing has been run yet.\n"
 
 
 def test_the_score_counts_the_papers_entries(results: Results, tmp_path: Path) -> None:

@@ -48,7 +48,10 @@ _COLUMNS = {
     **COLUMNS,
     "predictions": ["benchmark", "M", "rho", "class", "ratio", "bound", "evidence"],
     "figure_2": ["partial_risk", "class", "local", "certified", "ratio", "case"],
-    **{name: ["entry", *COLUMNS["runs"]] for name in ("ablation", "transport", "noise", "confirmation")},
+    **{
+        name: ["entry", *COLUMNS["runs"]]
+        for name in ("ablation", "transport", "noise", "confirmation", "split", "addition")
+    },
 }
 
 
@@ -115,6 +118,8 @@ class Results:
     transport: Frame  # ... when transport helps
     noise: Frame  # ... wrong weak labels
     confirmation: Frame  # ... seeds that no choice has seen
+    split: Frame  # ... validation samples split off, as the paper's code does
+    addition: Frame  # ... sums of numbers
     paper: Frame  # the entries that the paper prints, benchmark and method as ours
 
     @cached_property
