@@ -13,7 +13,7 @@ from grids import checkout, snakemake, tiny, tiny_values
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, run_path, runs
-from nslimb.experiment.collect import collect, publish_apart, publish_together
+from nslimb.experiment.collect import COLUMNS, collect, publish_apart, publish_together
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.gather import gather
 from nslimb.experiment.runs.base import write_schema
@@ -115,7 +115,7 @@ def test_runs_of_older_code_are_data_and_runs_of_other_settings_are_not(tmp_path
 
 def test_unfinished_grids_are_published_as_far_as_they_are(tmp_path: Path) -> None:
     config = read_config(tiny_values(tmp_path), tmp_path)
-    assert publish_together(config, tmp_path / "docs") == dict.fromkeys(("runs", "classes", "marginals", "epochs"), 0)
+    assert publish_together(config, tmp_path / "docs") == dict.fromkeys(COLUMNS, 0)
     write_whole(config, FIRST, "sl", 0.5)
     assert publish_together(config, tmp_path / "docs")["runs"] == 3
 
