@@ -21,7 +21,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "config"
 def config_of(name: str, **training: Any) -> Config:
     values = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
     values["training"].update(training)
-    return read_config(values)
+    return read_config(values, CONFIGS)
 
 
 def test_every_network_has_a_cost() -> None:

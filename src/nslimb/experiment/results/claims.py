@@ -86,7 +86,8 @@ def _over(cells: pd.Series) -> str:
 
 def _as_long(results: Results, protocol: str, method: str, benchmark: str) -> pd.DataFrame:
     """What a program gains that starts from SL's model over SL trained for the epochs of both, by cell and seed."""
-    runs = pd.concat([frame for frame in (results.comparable, results.changed) if len(frame)])
+    frames = [frame for frame in (results.comparable, results.changed) if len(frame)]
+    runs = pd.concat(frames) if frames else results.comparable
     return _paired(
         runs[(runs["protocol"] == protocol) & (runs["benchmark"] == benchmark)], (method, "none"), (_LONGER, "none")
     )
