@@ -37,8 +37,8 @@ samples, one seed) are reduced. Seeds 1 to 3. Test accuracy (%) of the last epoc
 
 The *identifiable ceiling* is the share of the test images whose class the weak labels that were drawn tell apart from
 every more frequent one: a network that learns these perfectly, and no other, has it. *Reachable* is the same where each
-of these is learned as well as the supervised network of the seed learns it. The protocols draw different samples, so that
-both differ between them. More words are in the [glossary](glossary.md)."""
+of these is learned as well as the supervised network of the seed learns it. The protocols draw different samples, so
+that both differ between them. More words are in the [glossary](glossary.md)."""
 
 
 def page(results: Results, reasons: dict[str, dict[str, str]]) -> str:
