@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment.results.data import Place, Results
+from nslimb.experiment.results.data import PROTOCOLS, Place, Results
 
 CELL_AND_SEED = ["benchmark", "M", "rho", "seed"]
 
 
+@lru_cache(maxsize=len(PROTOCOLS))  # every column of every table asks for the same
 def limits(results: Results, protocol: str = "exact") -> pd.Series:
     """The accuracy (%) that can be reached, by cell and seed, where the supervised network has been trained.
 
