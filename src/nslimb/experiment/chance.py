@@ -20,6 +20,27 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @property
+    def bounds(self) -> str:
+        """Where a gain in points lies."""
+        return f"{signed(self.low)} to {signed(self.high)}"
+
+    @property
+    def gain(self) -> str:
+        """A gain in points with its bounds."""
+        return f"{signed(self.mean)} ({self.bounds})"
+
+
+def signed(points: float) -> str:
+    """A gain in points; a dash where it is not known.
+
+    Examples
+    --------
+    >>> signed(2.0), signed(math.inf), Interval(2.0, 1.0, 3.0).gain
+    ('+2.0', '-', '+2.0 (+1.0 to +3.0)')
+    """
+    return f"{points:+.1f}" if math.isfinite(points) else "-"
+
 
 def interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """The mean of values [n] and its interval by Student's t; infinite for a single value, NaN the mean of none.

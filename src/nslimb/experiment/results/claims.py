@@ -67,21 +67,15 @@ def training_helps(results: Results, protocol: str) -> Judgement:
             cells = by_cell(found[found["benchmark"] == benchmark])
             fair = by_cell(_as_long(results, protocol, method, benchmark))
             if len(cells) >= _LEAST:
-                clear.append(interval(fair if len(fair) >= _LEAST else cells)[1] > 0)
-                told.append(f"{title} {printed(method)} {_over(cells)}")
+                clear.append(interval(fair if len(fair) >= _LEAST else cells).low > 0)
+                told.append(f"{title} {printed(method)} {interval(cells).gain}")
                 if len(fair) >= 2:
-                    told[-1] += f", over SL of as many epochs {_over(fair)} in {len(fair)} cells"
+                    told[-1] += f", over SL of as many epochs {interval(fair).gain} in {len(fair)} cells"
     with_choice = by_cell(_as_long(results, protocol, _WITH_CHOICE, "max"))
     if told and len(with_choice) >= 2:
-        told.append(
-            f"with {CHANGED[_WITH_CHOICE][1]}, above that model by {_over(with_choice)} in {len(with_choice)} MAX cells"
-        )
+        above = f"{interval(with_choice).gain} in {len(with_choice)} MAX cells"
+        told.append(f"with {CHANGED[_WITH_CHOICE][1]}, above that model by {above}")
     return Judgement(any(clear) if told else None, "points over SL: " + "; ".join(told))
-
-
-def _over(cells: pd.Series) -> str:
-    mean, low, high = interval(cells)
-    return f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
 def _as_long(results: Results, protocol: str, method: str, benchmark: str) -> pd.DataFrame:
@@ -111,9 +105,9 @@ def approximate_wins(results: Results, protocol: str) -> Judgement:
     better, worse = int((cells >= _CLEAR).sum()), int((cells <= -_CLEAR).sum())
     told = (
         f"ILP(EMP) is a point or more above ILP(ALG1) in {better} of {len(cells)} cells, as much below it in {worse}; "
-        f"{_over(cells)} on average"
+        f"{interval(cells).gain} on average"
     )
-    return Judgement(interval(cells)[1] > 0, told)
+    return Judgement(interval(cells).low > 0, told)
 
 
 def testing_helps_less(results: Results, protocol: str) -> Judgement:
@@ -139,8 +133,8 @@ def testing_helps_less(results: Results, protocol: str) -> Judgement:
         if shared:
             means = f"CAROT {carot[shared].mean():+.1f} and ILP(ALG1) {program[shared].mean():+.1f}"
             told += f" {TITLES[benchmark]} {means},"
-    told += f" the program over CAROT {_over(apart)}"
-    return Judgement(points >= _SUBSTANTIAL and interval(apart)[1] > 0, told)
+    told += f" the program over CAROT {interval(apart).gain}"
+    return Judgement(points >= _SUBSTANTIAL and interval(apart).low > 0, told)
 
 
 def _of_full_size(frame: pd.DataFrame) -> pd.Series:

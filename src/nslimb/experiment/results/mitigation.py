@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from nslimb.experiment import places
-from nslimb.experiment.chance import interval
+from nslimb.experiment.chance import interval, signed
 from nslimb.experiment.config import read_file
 from nslimb.experiment.results.claims import by_cell, gains
 from nslimb.experiment.results.costs import planned
@@ -60,10 +60,6 @@ def _gain(results: Results, method: str, other: str, benchmark: str) -> pd.Serie
     return by_cell(found[found["benchmark"] == benchmark])
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.1f}" if np.isfinite(value) else "-"
-
-
 def _recipe(results: Results) -> str:
     """The recipe in sentences, each beside its goal."""
     told = []
@@ -73,12 +69,14 @@ def _recipe(results: Results) -> str:
             cells = _gain(results, RECIPE, other, benchmark)
             if not len(cells):
                 continue
-            mean, low, high = interval(cells)
-            spread = f"95 % interval {_signed(low)} to {_signed(high)}" if len(cells) > 1 else "one cell"
+            gained = interval(cells)
+            spread = f"95 % interval {gained.bounds}" if len(cells) > 1 else "one cell"
             lowest = cells.reset_index().sort_values("gain").iloc[0]
             worst = Place(lowest["benchmark"], lowest["M"], lowest["rho"]).title
             aim = f", goal {goal:+}" if benchmark == "max" else ""
-            sentences.append(f"{mean:+.1f} points over {name} ({spread}{aim}; at worst {cells.min():+.1f}, {worst})")
+            sentences.append(
+                f"{signed(gained.mean)} points over {name} ({spread}{aim}; at worst {signed(cells.min())}, {worst})"
+            )
         if sentences:
             number = len(_gain(results, RECIPE, AUGMENTED, benchmark))
             told.append(f"**{TITLES[benchmark]}, {number} cells: the recipe is {' and '.join(sentences)}.**")
@@ -135,8 +133,8 @@ def _against_sl(results: Results) -> str:
             if not len(cells):
                 row += ["-"] * 3
                 continue
-            mean, low, high = interval(cells)
-            row += [_signed(mean), f"{_signed(low)} to {_signed(high)}", _signed(float(cells.min()))]
+            gained = interval(cells)
+            row += [signed(gained.mean), gained.bounds, signed(float(cells.min()))]
         lines.append(row)
     return markdown(lines)
 
@@ -234,11 +232,10 @@ def _grid(
         mean = whole.mean().reindex(methods)
         means.append(mean - mean["sl"])
         numbers = ["-" if np.isnan(value) else f"{value:.1f}" for value in mean]
-        lines.append([name, str(len(whole)), *numbers, *map(_signed, means[-1].drop("sl"))])
+        lines.append([name, str(len(whole)), *numbers, *map(signed, means[-1].drop("sl"))])
     if not means:
         return ()
-    totals = [interval(gain.dropna()) for name, gain in pd.DataFrame(means).items() if name != "sl"]
-    ends = [f"{mean:+.1f} ({_signed(low)} to {_signed(high)})" for mean, low, high in totals]
+    ends = [interval(gain.dropna()).gain for name, gain in pd.DataFrame(means).items() if name != "sl"]
     lines.append(["mean over rows", *[""] * (1 + len(methods)), *ends])
     return (
         f"### {title}",
