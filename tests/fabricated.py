@@ -90,7 +90,7 @@ def run_file(cell: Cell = CELL, method: str = "sl") -> RunFile:
         versions={},
         environment={},
         commit="def",
-        seconds={"training": 1.0},
+        seconds={"training": 1.0, "job": 1.5},
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nslimb.experiment.collect import KEYS, MAIN
 from nslimb.experiment.results.data import Place, Results, load
 
 SEEDS = ("1", "2", "3")
@@ -40,6 +41,7 @@ def write_published(folder: Path, protocols: tuple[str, ...] = ("paper", "exact"
     classes: list[dict[str, Any]] = []
     marginals: list[dict[str, Any]] = []
     epochs: list[dict[str, Any]] = []
+    clock: list[dict[str, Any]] = []
     for protocol in protocols:
         for place in [*load(folder).cells("max", "sum"), Place("max", "2", "0")]:
             true = np.arange(1, 11) / 55
@@ -51,6 +53,7 @@ def write_published(folder: Path, protocols: tuple[str, ...] = ("paper", "exact"
                     marginals.append({**cell, "position": "all", "class": label, **ratios})
                 for method in ("sl",) if place.M == "2" else METHODS[protocol]:
                     keys = {**cell, "method": method}
+                    clock.append({"grid": MAIN[protocol], **keys, "seconds": 40.0, "ended": 20.0 * len(clock)})
                     for adjustment in ("none", "la", "carot"):
                         found = accuracy_of(place, protocol, method, adjustment, seed)
                         measures = {"accuracy": found, "macro_recall": found - 1, "worst_class": found - 20}
@@ -64,12 +67,16 @@ def write_published(folder: Path, protocols: tuple[str, ...] = ("paper", "exact"
                         shares = " ".join(f"{min(100, epoch / 2 + 5 * label):.1f}" for label in range(10))
                         row = {"epoch": epoch, "loss": 1 / epoch, "validation_weak_accuracy": 90.0, "accuracy": 50.0}
                         epochs.append({**keys, **row, "class_accuracy": shares})
+    sides = _side_grids()
+    for row in sides["ablation"]:  # of before, when no end was kept
+        clock.append({key: row[key] for key in KEYS} | {"grid": "ablation", "seconds": 36.0, "ended": None})
     for name, rows in (
-        *_side_grids().items(),
+        *sides.items(),
         ("runs", runs),
         ("classes", classes),
         ("marginals", marginals),
         ("epochs", epochs),
+        ("clock", clock),
     ):
         pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False, float_format="%.4f")
     return load(folder)

@@ -13,10 +13,11 @@ from grids import checkout, snakemake, tiny, tiny_values
 from nslimb.errors import BrokenFile
 from nslimb.experiment import names
 from nslimb.experiment.cells import Cell, run_path, runs
-from nslimb.experiment.collect import COLUMNS, collect, publish_apart, publish_together
+from nslimb.experiment.collect import COLUMNS, collect, publish, publish_apart, publish_together
 from nslimb.experiment.config import Config, read_config, read_file
 from nslimb.experiment.gather import gather
-from nslimb.experiment.runs.base import write_schema
+from nslimb.experiment.runs.base import read_schema, write_schema
+from nslimb.experiment.runs.run import RunFile
 from nslimb.files import write_sealed
 
 FIRST = Cell("max", "3", "0", "1")
@@ -111,6 +112,23 @@ def test_runs_of_older_code_are_data_and_runs_of_other_settings_are_not(tmp_path
     write_sealed(path, {**made.model_dump(mode="json"), "version": 99})
     with pytest.raises(BrokenFile, match="is of version 99"):
         collect(config)
+
+
+def test_when_the_jobs_of_each_grid_ran(tmp_path: Path) -> None:
+    """A file for all grids; each replaces its own rows."""
+    first, second = grid(tmp_path / "first", name="first"), grid(tmp_path / "second", name="second")
+    assert publish(first, tmp_path / "docs")["clock"] == 5
+    assert publish(second, tmp_path / "docs")["clock"] == 10
+    run = gather(second, runs(second))[0]
+    described = read_schema(run.folder / names.RUN_FILE, RunFile)
+    changes = {"seconds": {**described.seconds, "job": 7.5}, "ended": 1e9}
+    write_schema(run.folder / names.RUN_FILE, described.model_copy(update=changes))
+    assert publish(second, tmp_path / "docs")["clock"] == 10
+    found = read(tmp_path / "docs", "clock")
+    assert list(found.columns) == ["grid", *RUNS[:6], "seconds", "ended"]
+    assert found["grid"].tolist() == ["first"] * 5 + ["second"] * 5
+    assert found.dropna()[["grid", "seconds", "ended"]].to_numpy().tolist() == [["second", 7.5, 1e9]]
+    assert found[found["grid"] == "first"]["method"].tolist() == [method for _, method in runs(first)]
 
 
 def test_unfinished_grids_are_published_as_far_as_they_are(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 import shutil
 import statistics
@@ -14,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from published import write_published
 from scipy import stats
 from scipy.stats import spearmanr
@@ -21,6 +22,7 @@ from scipy.stats import spearmanr
 from nslimb.errors import DataError
 from nslimb.experiment import places
 from nslimb.experiment.chance import interval
+from nslimb.experiment.collect import MAIN
 from nslimb.experiment.results import changed as changed_settings
 from nslimb.experiment.results import claims, costs, difficulty, mitigation, reach, score
 from nslimb.experiment.results.claims import State
@@ -117,28 +119,51 @@ def test_an_adjustment_that_changes_nothing_has_no_row(results: Results) -> None
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_core_hours_are_those_of_all_files(results: Results, published: bool) -> None:
-    """Of the main grids and of those apart; oracle: the CSV files line by line."""
-    given = load() if published else results
-    told = costs.costs(given)
-    rows = {row[0]: row[1:] for row in rows_of(told)}
-    hours = {}
-    for name in ("runs", *costs.APART):
-        frame = pd.concat([given.runs, given.changed]) if name == "runs" else getattr(given, name)
-        lines = list(csv.DictReader(io.StringIO(frame.to_csv())))
-        if published:
-            lines = list(csv.DictReader((FOLDER / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
-        for line in lines:
-            if line["adjustment"] == "none":
-                key = (name == "runs", line["protocol"])
-                hours[key] = hours.get(key, 0.0) + float(line["seconds"]) / 3600
-    for column, protocol in ((1, "paper"), (3, "exact")):
-        main, apart = (hours.get((is_main, protocol), 0.0) for is_main in (True, False))
-        assert float(rows["other grids"][column]) == pytest.approx(apart, abs=0.00501)
-        assert float(rows["all"][column]) == pytest.approx(main + apart, abs=0.00501)
-    assert f"Training took {sum(hours.values()):.1f} core hours in all" in told
-    assert "it would be half of that" in told
-    assert hours[False, "exact"] > 0
+def test_core_hours_are_those_of_all_files(folder: Path, published: bool) -> None:
+    """By grid and protocol, and of the whole; oracle: the CSV file line by line. Every run is timed."""
+    where = FOLDER if published else folder
+    told = costs.costs(load(where))
+    rows = [row for row in rows_of(told)[1:] if row[0] != "all"]
+    hours = defaultdict(float)
+    with (where / "clock.csv").open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    for line in lines:
+        apart = "" if line["grid"] in MAIN.values() else f"`config/{line['grid']}.yaml`"
+        hours[apart, f"`{line['protocol']}`"] += float(line["seconds"]) / 3600
+    shown = defaultdict(float)
+    for title, protocol, _, core, _ in rows:
+        shown[title if title.startswith("`config/") else "", protocol] += float(core)
+    assert shown.keys() == hours.keys()
+    assert len(hours) >= 3
+    for key, value in hours.items():
+        assert shown[key] == pytest.approx(value, abs=0.00501 * len(rows))
+    assert sum(int(row[2]) for row in rows) == len(lines)
+    assert f"Training took {sum(hours.values()):.1f} core hours" in told
+    keys = ("protocol", "benchmark", "M", "rho", "seed", "method")
+    with (where / "runs.csv").open(newline="") as stream:
+        runs = {tuple(line[key] for key in keys) for line in csv.DictReader(stream)}
+    assert runs == {tuple(line[key] for key in keys) for line in lines if line["grid"] in MAIN.values()}
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 30)), max_size=8), st.lists(st.integers(1, 9), max_size=3))
+def test_by_the_clock_no_second_counts_twice(jobs: list[tuple[int, int]], silent: list[int]) -> None:
+    """Oracle: the set of seconds in which a job is at work."""
+    rows = [*((seconds, begin + seconds) for seconds, begin in jobs), *((seconds, float("nan")) for seconds in silent)]
+    frame = pd.DataFrame(rows, columns=["seconds", "ended"], dtype=float)
+    busy = {second for seconds, begin in jobs for second in range(begin, begin + seconds)}
+    assert costs.by_the_clock(frame) == len(busy) + sum(silent)
+
+
+def test_the_hours_of_the_whole_are_told_with_what_is_not_known(results: Results) -> None:
+    told = costs.costs(results)
+    last = rows_of(told)[-1]
+    assert last[:3] == ["all", "both", str(len(results.clock))]
+    # each job ends 20 s after the one before and takes 40 s; the first begins 40 s before its end
+    ordered, apart = (results.clock["ended"].notna() == known for known in (True, False))
+    passed = (20 * (ordered.sum() - 1) + 40 + 36 * apart.sum()) / 3600
+    assert float(last[4]) == pytest.approx(passed, abs=0.00501)
+    assert f"{apart.sum()} runs of before do not tell when they trained" in told
+    assert "of before" not in costs.costs(replace(results, clock=results.clock.dropna()))
 
 
 def test_nothing_has_been_run(tmp_path: Path) -> None:

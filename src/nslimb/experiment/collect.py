@@ -21,6 +21,7 @@ from nslimb.experiment.tables import write_csv
 Frame = pd.DataFrame
 MAIN = {"paper": "cpu_paper", "exact": "cpu_exact"}  # by protocol, the grids that the page of results is about
 KEYS = ["protocol", "benchmark", "M", "rho", "seed", "method"]
+CLOCK = ["grid", *KEYS, "seconds", "ended"]  # of a training job: how long it took, and when it ended (since 1970)
 _MEASURES = ["accuracy", "macro_recall", "worst_class", "weak_accuracy", "ceiling", "seconds"]
 COLUMNS = {
     "runs": [*KEYS, "adjustment", *_MEASURES],
@@ -139,8 +140,10 @@ def _formulas(config: Config, run: GridRun) -> list[dict[str, Any]]:
 def publish(config: Config, folder: Path) -> dict[str, int]:
     """Write what the pages need of a grid's finished runs into CSV files in ``folder``; the rows of each file."""
     if config.name in MAIN.values():
-        return publish_together(config, folder)
-    return (publish_readings if config.name in READINGS else publish_apart)(config, folder)
+        write = publish_together
+    else:
+        write = publish_readings if config.name in READINGS else publish_apart
+    return write(config, folder) | publish_clock(config, folder)
 
 
 def publish_apart(config: Config, folder: Path) -> dict[str, int]:
@@ -162,15 +165,31 @@ def publish_apart(config: Config, folder: Path) -> dict[str, int]:
 
 def publish_together(config: Config, folder: Path) -> dict[str, int]:
     """Write the tables of a grid into ``folder``; rows of other protocols that are there stay. Rows of each file."""
-    written = {}
-    for name, frame in collect(config).items():
-        path = folder / f"{name}.csv"
-        parts = [frame]
-        if path.exists():
-            there = pd.read_csv(path, dtype=dict.fromkeys(KEYS, str))
-            parts.insert(0, there[there["protocol"] != config.protocol])
-        joined = pd.concat([part for part in parts if len(part)]) if any(map(len, parts)) else frame
-        ordered = joined.sort_values("protocol", kind="stable") if len(joined) else joined
-        write_csv(path, ordered)
-        written[name] = len(ordered)
-    return written
+    return {
+        name: _replace_rows(folder / f"{name}.csv", frame, "protocol", config.protocol)
+        for name, frame in collect(config).items()
+    }
+
+
+def publish_clock(config: Config, folder: Path) -> dict[str, int]:
+    """Write when each training job of a grid ran into ``clock.csv``; rows of other grids stay. Rows of the file."""
+    rows = []
+    for run in gather(config, runs(config), any_code=True):
+        if run.finished:
+            described = read_schema(run.folder / names.RUN_FILE, RunFile)
+            job = {"seconds": described.seconds["job"], "ended": described.ended}
+            rows.append({"grid": config.name, **_keys(config, run), **job})
+    frame = pd.DataFrame(rows, columns=CLOCK)
+    return {"clock": _replace_rows(folder / "clock.csv", frame, "grid", config.name)}
+
+
+def _replace_rows(path: Path, frame: Frame, column: str, value: str) -> int:
+    """Write a frame in place of the rows of a file that have a value in a column; how many rows the file has then."""
+    parts = [frame]
+    if path.exists():
+        there = pd.read_csv(path, dtype=dict.fromkeys(KEYS, str))
+        parts.insert(0, there[there[column] != value])
+    joined = pd.concat([part for part in parts if len(part)]) if any(map(len, parts)) else frame
+    ordered = joined.sort_values(column, kind="stable") if len(joined) else joined
+    write_csv(path, ordered)
+    return len(ordered)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from nslimb.errors import DataError
 from nslimb.experiment import places
-from nslimb.experiment.collect import COLUMNS, KEYS
+from nslimb.experiment.collect import CLOCK, COLUMNS, KEYS
 from nslimb.experiment.tables import read_reference
 from nslimb.learning.methods import METHODS
 
@@ -46,6 +46,7 @@ CHANGED = {
 }
 _COLUMNS = {
     **COLUMNS,
+    "clock": CLOCK,
     "predictions": ["benchmark", "M", "rho", "class", "ratio", "bound", "evidence"],
     "figure_2": ["partial_risk", "class", "local", "certified", "ratio", "case"],
     **{
@@ -120,6 +121,7 @@ class Results:
     confirmation: Frame  # ... seeds that no choice has seen
     split: Frame  # ... validation samples split off, as the paper's code does
     addition: Frame  # ... sums of numbers
+    clock: Frame  # when the runs of all grids trained, and for how long
     paper: Frame  # the entries that the paper prints, benchmark and method as ours
 
     @cached_property

@@ -24,6 +24,7 @@ _ON_FORMULAS = (
     "stands there; all else on single test images. So they are not compared here; what they change on the same images "
     "is in the table of the adjustments above."
 )
+HWF = "HWF-M"
 Column = tuple[Place, str]  # a cell, and whose number: the paper's ("printed") or ours by protocol
 _WHOSE = {"printed": "the paper", "paper": "ours, `paper`", "exact": "ours, `exact`"}
 
@@ -107,15 +108,18 @@ def _reachable(results: Results, place: Place, whose: str) -> str:
     return "-" if pd.isna(accuracy) else f"{accuracy:.2f}"
 
 
-def tables(results: Results) -> list[tuple[str, str]]:
-    """A title and a table for each benchmark and long tail, as the paper groups its columns."""
+def groups(results: Results) -> list[tuple[str, list[Place]]]:
+    """A title and its cells for each benchmark and long tail, as the paper groups the columns of its tables."""
     made = []
     for benchmark in ("max", "sum"):
         places = [place for place in results.cells(benchmark) if benchmark != "max" or place.M != "2"]
         for rho in dict.fromkeys(place.rho for place in sorted(places, key=lambda place: float(place.rho))):
-            group = [place for place in places if place.rho == rho]
             tail = "no long tail" if float(rho) == 0 else f"rho = {rho}"
-            made.append((f"{benchmark.upper()}-M, {tail}", table(results, group)))
-    made.append(("HWF-M", f"{_ON_FORMULAS}\n\n{table(results, results.cells(FORMULAS))}"))
-    made.append(("Smallest Parent", table(results, results.cells("smallest_parent"))))
-    return made
+            made.append((f"{benchmark.upper()}-M, {tail}", [place for place in places if place.rho == rho]))
+    return [*made, (HWF, results.cells(FORMULAS)), ("Smallest Parent", results.cells("smallest_parent"))]
+
+
+def tables(results: Results) -> list[tuple[str, str]]:
+    """A title and a table for each group of cells."""
+    made = [(title, table(results, places)) for title, places in groups(results)]
+    return [(title, f"{_ON_FORMULAS}\n\n{text}" if title == HWF else text) for title, text in made]
