@@ -31,15 +31,15 @@ class Interval(NamedTuple):
         return f"{signed(self.mean)} ({self.bounds})"
 
 
-def signed(points: float) -> str:
+def signed(points: float, digits: int = 1) -> str:
     """A gain in points; a dash where it is not known.
 
     Examples
     --------
-    >>> signed(2.0), signed(math.inf), Interval(2.0, 1.0, 3.0).gain
-    ('+2.0', '-', '+2.0 (+1.0 to +3.0)')
+    >>> signed(2.0), signed(-0.04), signed(-0.04, 2), signed(math.inf), Interval(2.0, 1.0, 3.0).gain
+    ('+2.0', '+0.0', '-0.04', '-', '+2.0 (+1.0 to +3.0)')
     """
-    return f"{points:+.1f}" if math.isfinite(points) else "-"
+    return f"{round(float(points), digits) + 0.0:+.{digits}f}" if math.isfinite(points) else "-"
 
 
 def interval(values: ArrayLike, level: float = 0.95) -> Interval:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from nslimb.experiment.chance import signed
 from nslimb.experiment.results.data import PROTOCOLS, Place, Results, on_other_images, printed, without_oracles
 from nslimb.experiment.results.layout import markdown, not_run
 
@@ -50,8 +51,8 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _told(value: float, form: str = "{:.2f}") -> str:
-    return "-" if np.isnan(value) else form.format(value)
+def _told(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.2f}"
 
 
 def section(results: Results) -> str:
@@ -63,7 +64,7 @@ def section(results: Results) -> str:
     for row in frame.to_dict("records"):
         place = Place(row["benchmark"], row["M"], row["rho"])
         ahead, left = row["ours"] - row["paper"], row["ceiling"] - row["ours"]
-        numbers = [_told(row["ours"]), row["ours_by"] or "-", _told(ahead, "{:+.2f}"), _told(row["recipe"])]
+        numbers = [_told(row["ours"]), row["ours_by"] or "-", signed(ahead, 2), _told(row["recipe"])]
         ends = [_told(row["ceiling"]), _told(left)]
         lines.append([place.title, _told(row["paper"]), row["paper_by"], *numbers, *ends])
     scored = frame[frame["benchmark"].isin(["max", "sum"])]
@@ -77,14 +78,14 @@ def section(results: Results) -> str:
         ahead = run["ours"] - run["paper"]
         told = (
             f"**Ahead of the paper's best in {int((ahead > 0).sum())} of {len(run)} MAX and SUM cells, by "
-            f"{ahead.mean():+.2f} "
+            f"{signed(ahead.mean(), 2)} "
         )
         text.append(f"{told}points on average**{not_run(len(scored) - len(run), len(scored), 'cells')}.")
         fixed = run.dropna(subset="recipe")
         if len(fixed):
             apart = fixed["recipe"] - fixed["paper"]
             told = (
-                f"The recipe alone is ahead in {int((apart > 0).sum())} of {len(fixed)}, by {apart.mean():+.2f} "
+                f"The recipe alone is ahead in {int((apart > 0).sum())} of {len(fixed)}, by {signed(apart.mean(), 2)} "
                 "points on "
             )
             text.append(f"{told}average.")

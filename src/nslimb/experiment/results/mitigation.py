@@ -91,7 +91,9 @@ def _recipe(results: Results) -> str:
 
 
 def _listed(cells: pd.Series) -> str:
-    return ", ".join(f"{Place(*key).title} {gain:+.1f}" for key, gain in zip(cells.index.tolist(), cells, strict=True))
+    return ", ".join(
+        f"{Place(*key).title} {signed(gain)}" for key, gain in zip(cells.index.tolist(), cells, strict=True)
+    )
 
 
 def _to_the_ceiling(results: Results) -> list[str]:
@@ -205,7 +207,7 @@ def _adjustments(results: Results) -> str:
 
 
 def _change(values: pd.Series) -> str:
-    return f"{values.mean():+.2f} ({values.min():+.1f}, {values.max():+.1f}, {len(values)})"
+    return f"{signed(values.mean(), 2)} ({signed(values.min())}, {signed(values.max())}, {len(values)})"
 
 
 def _grid(

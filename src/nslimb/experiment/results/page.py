@@ -28,12 +28,13 @@ _NOTES = {  # below figures
 _ABOUT = """\
 Every number here that is ours comes from `runs.csv`, `classes.csv`, `marginals.csv`, `epochs.csv`, `formulas.csv`,
 `clock.csv` and `predictions.csv` in `docs/results`; `make results` writes this page, its figures and the README's
-opening table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50 epochs, the
-linear program 50 more from the SL model, and 20 before them to fill the window of ILP(EMP)), `exact` sums over the
-whole pre-image (30 epochs). On MAX and SUM all methods of `exact` but *SL* and *supervised* see the images turned,
-shifted, scaled and sheared a little, as do *SL, augmented* and the recipe on HWF; photographs are always flipped and
-cropped. MAX and SUM have the paper's samples and network; HWF (`lenet45`) and Smallest Parent (a narrow network, 2,000
-samples, one seed) are reduced. Seeds 1 to 3. Test accuracy (%) of the last epoch, mean ± standard deviation over seeds.
+opening table from them. Two protocols: `paper` is the paper's own (one proof a sample for MAX, SUM and HWF; 50
+epochs, the linear program 50 more from the SL model, and 20 before them to fill the window of ILP(EMP)), `exact` sums
+over the whole pre-image (30 epochs). On MAX and SUM all methods of `exact` but *SL* and *supervised* see the images
+turned, shifted, scaled and sheared a little, as do *SL, augmented* and the recipe on HWF; photographs are always
+flipped and cropped. MAX and SUM have the paper's samples and network; HWF (`lenet45`) and Smallest Parent (a narrow
+network, 2,000 samples, one seed) are reduced. Seeds 1 to 3. Test accuracy (%) of the last epoch, mean ± standard
+deviation over seeds.
 `-`: not in the grid, or not run yet.
 
 The *identifiable ceiling* is the share of the test images whose class the weak labels that were drawn tell apart from

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from nslimb.errors import DataError
+from nslimb.experiment.chance import signed
 from nslimb.experiment.config import read_yaml
 from nslimb.experiment.results import changed
 from nslimb.experiment.results.data import Place, Results, printed
@@ -138,9 +139,7 @@ def _by_best_epoch(last: Frame, best: Frame) -> str:
         ends, peaks = (part[(part["method"] == method) & part["mean"].notna()] for part in (last, best))
         if len(peaks):
             added = (peaks["mean"].to_numpy() - ends["mean"].to_numpy()).mean()
-            lines.append(
-                [printed(method), str(counts(ends)[0]), str(counts(peaks)[0]), str(len(peaks)), f"{added:+.1f}"]
-            )
+            lines.append([printed(method), str(counts(ends)[0]), str(counts(peaks)[0]), str(len(peaks)), signed(added)])
     return (
         "The released code reports the epoch with the best test accuracy; ours the last, since test labels choose "
         "nothing here. What that choice would make of the MAX and SUM entries without adjustment, among the epochs at "
@@ -162,7 +161,7 @@ def _misses(frame: Frame, reasons: Mapping[str, Mapping[str, str]]) -> str:
                 f"- **{title}, {printed(str(method))}**: {len(group)} missed, {above} of them above the paper's "
                 "number, "
             )
-            head += f"by {group['difference'].mean():+.1f} points on average."
+            head += f"by {signed(group['difference'].mean())} points on average."
             if group["by_seeds"].any():
                 head += f" Seeds alone may make as much in {int(group['by_seeds'].sum())} (Welch's test, 5 %)."
             lines.append(f"{head} {reasons.get(name, {}).get(str(method), 'No reason has been shown yet.').strip()}")
