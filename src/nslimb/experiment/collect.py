@@ -121,7 +121,7 @@ def _epochs(config: Config, run: GridRun) -> list[dict[str, Any]]:
             "class_accuracy": " ".join(f"{100 * share:.1f}" for share in row.test_class_accuracy or ()),
         }
         for row in run.epochs or ()
-        if row.test_accuracy is not None
+        if row.test_accuracy is not None and row.phase == "training"  # not of the network that fills a window first
     ]
 
 

@@ -47,8 +47,8 @@ _READING = (
     "Accuracy on the test images in per cent after the last epoch, mean ± standard deviation over seeds; below it the "
     "paper's number (of its own data sets and training), then macro recall (the mean of the accuracies of the classes) "
     "and the worst class. An entry is "
-    "bold where chance cannot account for its lead over all others. The identifiable ceiling is what the weak labels "
-    "that were drawn allow at all."
+    "bold where chance cannot account for its lead over all others. Reachable is what the weak labels that were drawn "
+    "allow: the share of the classes that they tell apart, each learned as well as by the supervised network."
 )
 
 
@@ -97,7 +97,7 @@ def html_table(frame: pd.DataFrame, oracles: set[str]) -> str:
     ceiling = shown.drop_duplicates("cell")["ceiling"]
     if ceiling.notna().any():
         numbers = "".join(f"<td>{value:.1f}</td>" if value == value else "<td>-</td>" for value in ceiling)
-        lines.append(f"<tr><th>identifiable ceiling</th>{numbers}</tr>")
+        lines.append(f"<tr><th>reachable</th>{numbers}</tr>")
     return "\n".join([*lines, "</tbody></table></div>"])
 
 

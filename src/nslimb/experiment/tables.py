@@ -73,7 +73,7 @@ def tidy(
 
 
 def ceilings(runs: list[GridRun]) -> dict[tuple[str, str], float]:
-    """The accuracy (%) that a cell's weak labels allow, by M and rho, mean over seeds.
+    """The accuracy (%) that can be reached on a cell, by M and rho, mean over seeds.
 
     The test share of each class that is not lost, times the recall of the supervised network where there is one.
     """
@@ -159,7 +159,7 @@ def laid_out(frame: Frame, oracles: set[str]) -> Frame:
     wide = wide.loc[list(dict.fromkeys(shown["method"])), list(dict.fromkeys(shown["cell"]))]
     ceiling = shown.drop_duplicates("cell").set_index("cell")["ceiling"]
     if ceiling.notna().any():
-        wide.loc["identifiable ceiling"] = [f"{value:.2f}" if pd.notna(value) else "-" for value in ceiling]
+        wide.loc["reachable"] = [f"{value:.2f}" if pd.notna(value) else "-" for value in ceiling]
     return wide
 
 

@@ -14,7 +14,7 @@ from nslimb.plotting import legend_above, styled, subplots
 
 @styled
 def draw(runs: list[GridRun]) -> Any:
-    """Accuracy of each method, mean over seeds, against the identifiable ceiling of the cell; on the line it is met."""
+    """Accuracy of each method, mean over seeds, against what is reachable on the cell; on the line it is met."""
     figure, ((axis,),) = subplots(size=(4.6, 3.8))
     done = finished(runs)
     limits = {
@@ -37,6 +37,6 @@ def draw(runs: list[GridRun]) -> Any:
             axis.plot(x, y, first.mark, markersize=4, alpha=0.8, **first.look)
             low = min(low, *x, *y)
     axis.plot([low - 2, 101], [low - 2, 101], color="#bbbbbb", linewidth=0.8, zorder=0)
-    axis.set(xlabel="identifiable ceiling (%)", ylabel="test accuracy (%)", xlim=(low - 2, 101), ylim=(low - 2, 101))
+    axis.set(xlabel="reachable (%)", ylabel="test accuracy (%)", xlim=(low - 2, 101), ylim=(low - 2, 101))
     legend_above(figure)
     return figure

@@ -54,7 +54,7 @@ def section(results: Results) -> str:
     found = effects(results)
     if not found:
         return ""
-    lines = [["", "changed", "seeds", "the paper", "ours", "changed: ours", "met", "changed: met"]]
+    lines = [["", "changed", "number of seeds", "the paper", "ours", "changed: ours", "met", "changed: met"]]
     for effect in (effect for effect in found if effect.adjustment == "none"):
         numbers = [
             f"{effect.paper:.1f} ± {effect.room / 2:.1f}",
@@ -65,9 +65,11 @@ def section(results: Results) -> str:
         title = f"{effect.place.title} {printed(effect.method)}"
         lines.append([title, effect.words, str(effect.seeds), *numbers, *met])
     return (
-        "A setting changed, all else the same, over the same seeds (the paper's mean ± the larger of its standard "
-        f"deviation and 1):\n\n{markdown(lines).rstrip()}\n\n"
-        f"The same in numbers, with the entries for LA and CAROT:\n\n{markdown(_counts(found)).rstrip()}"
+        "A setting changed, all else the same: how many entries, with those for LA and CAROT, are met without and with "
+        f"the change, over the same seeds:\n\n{markdown(_counts(found)).rstrip()}\n\n"
+        "The same one by one, without adjustment. Here *ours* too is the mean over these seeds alone, which are fewer "
+        "than in the tables below (the paper's mean ± the larger of its standard deviation and 1):\n\n"
+        f"{markdown(lines).rstrip()}"
     )
 
 

@@ -112,7 +112,8 @@ def section(results: Results) -> str:
         "no "
         "adjustment), mean over cells (how many, in brackets; cells where all classes tie are left out). The risk "
         "bound is at a "
-        "partial risk of 0.01; the evidence is the number of samples that speak against the likeliest confusion.",
+        "partial risk of 0.01; the evidence is how many of 1,000 samples are expected to contradict taking the class "
+        "for its likeliest rival (`confusions`): few make a class hard. MAX has MAX-2 too in `paper`.",
         markdown(lines).rstrip(),
     ]
     if both:

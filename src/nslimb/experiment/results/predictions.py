@@ -21,7 +21,7 @@ from nslimb.experiment.tables import write_csv
 from nslimb.sigma.component import Sigma
 
 _RISK = 0.01
-_SAMPLES = 1000
+SAMPLES = 1000
 _NEAR = 0.02  # total variation of ratios that counts as the same cell: two protocols draw from nearly the same images
 
 
@@ -48,7 +48,7 @@ def predict(sigma: Sigma, ratios: FloatArray) -> pd.DataFrame:
     except TooLarge as error:
         print(f"  no bound: {error}")
     try:
-        against = confusions(sigma, ratios, _SAMPLES).evidence
+        against = confusions(sigma, ratios, SAMPLES).evidence
         evidence = np.where(np.eye(len(shares), dtype=bool), np.inf, against).min(axis=1)
     except TooLarge as error:
         print(f"  no evidence: {error}")

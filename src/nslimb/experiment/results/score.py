@@ -23,9 +23,10 @@ SCORED = ("max_full", "sum")  # at the paper's number of samples, with its netwo
 _KEYS = ["benchmark", "M", "rho", "method", "adjustment"]
 _PAPER_SEEDS = 3
 _ABOUT_SEEDS = (
-    "Where seeds alone may make the difference is judged with three seeds on the paper's side; it says that scenarios "
-    "of high variance have ten, but not which."
+    "Whether seeds alone may make the difference is judged as if the paper's numbers were means of three seeds; some "
+    "are of ten, it does not say which."
 )
+_WIDE = 20  # points
 _CHANCE = 0.05  # two means differ by more than their seeds where Welch's test is below this
 
 
@@ -52,9 +53,8 @@ def best_epochs(results: Results) -> Frame:
 
 def _beside(entries: Frame, ours: Frame) -> Frame:
     frame: Frame = entries.merge(ours[[*_KEYS, "mean", "std", "seeds"]], how="left", on=_KEYS)
-    room = 2 * frame["paper_std"].clip(lower=1)
     frame["difference"] = frame["mean"] - frame["paper_mean"]
-    frame["met"] = (frame["difference"].abs() <= room).astype(object).where(frame["mean"].notna(), None)
+    frame["met"] = (frame["difference"].abs() <= _room(frame)).astype(object).where(frame["mean"].notna(), None)
     with np.errstate(all="ignore"):  # a single seed has no spread, and no test
         mean, std, seeds, there, spread = frame[["mean", "std", "seeds", "paper_mean", "paper_std"]].to_numpy(float).T
         test = stats.ttest_ind_from_stats(mean, std, seeds, there, spread, _PAPER_SEEDS, equal_var=False)
@@ -102,7 +102,8 @@ def section(results: Results, reasons: Mapping[str, Mapping[str, str]]) -> str:
         "paper's samples and network and half its epochs. HWF and Smallest Parent run reduced and do not count. An "
         "entry is met "
         "where our mean over seeds lies within the paper's mean ± 2 max(its standard deviation, 1).",
-        f"**{met} of the {run} MAX and SUM entries that have been run are met**{not_run(all_ - run, all_, 'entries')}.",
+        f"**{met} of the {run} MAX and SUM entries that have been run are met**{not_run(all_ - run, all_, 'entries')}. "
+        f"The margin is {_margins(scored)}.",
         _by_group(frame),
         _by_best_epoch(frame, best_epochs(results)),
     ]
@@ -110,6 +111,22 @@ def section(results: Results, reasons: Mapping[str, Mapping[str, str]]) -> str:
         text.append("With other numbers in the small table: " + "; ".join(differing) + ".")
     text += ["### Why entries miss", _ABOUT_SEEDS, _misses(frame, reasons), changed.section(results)]
     return "\n\n".join(part for part in text if part) + "\n"
+
+
+def _margins(frame: Frame) -> str:
+    """How wide the margins are, and how many entries are met by half of them."""
+    room = _room(frame)
+    within = int((frame["difference"].abs() <= room / 2).sum())
+    wide = int((room > _WIDE).sum())
+    return (
+        f"{room.median():.1f} points in the median and more than {_WIDE} in {wide} entries, so widely do the paper's "
+        f"seeds differ; within half of it are {within}"
+    )
+
+
+def _room(frame: Frame) -> pd.Series:
+    room: pd.Series = 2 * frame["paper_std"].clip(lower=1)
+    return room
 
 
 def _differing(row: dict[Any, Any]) -> str:
@@ -157,12 +174,13 @@ def _misses(frame: Frame, reasons: Mapping[str, Mapping[str, str]]) -> str:
         part = frame[(frame["table"] == name) & (frame["met"] == False)]  # noqa: E712
         for method, group in part.groupby("method", sort=False):
             above = int((group["difference"] > 0).sum())
+            ran = int(frame[(frame["table"] == name) & (frame["method"] == method)]["met"].notna().sum())
             head = (
-                f"- **{title}, {printed(str(method))}**: {len(group)} missed, {above} of them above the paper's "
-                "number, "
+                f"- **{title}, {printed(str(method))}** (also adjusted): {len(group)} of {ran} entries missed, {above} "
+                f"of them above the paper's number; ours less the paper's is {signed(group['difference'].mean())} "
+                "points on average over these."
             )
-            head += f"by {signed(group['difference'].mean())} points on average."
             if group["by_seeds"].any():
-                head += f" Seeds alone may make as much in {int(group['by_seeds'].sum())} (Welch's test, 5 %)."
+                head += f" In {int(group['by_seeds'].sum())} of them seeds alone may make as much (Welch's test, 5 %)."
             lines.append(f"{head} {reasons.get(name, {}).get(str(method), 'No reason has been shown yet.').strip()}")
     return "\n".join(lines) if lines else "No entry that has been run misses."

@@ -1,0 +1,96 @@
+"""Class by class: macro recall and the worst class, of all classes and of those that the weak labels tell apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from nslimb.experiment.results.data import TITLES, Results, method_order, printed
+from nslimb.experiment.results.frontier import RECIPE
+from nslimb.experiment.results.layout import markdown
+from nslimb.experiment.results.reach import CELL_AND_SEED
+
+_BENCHMARKS = ("max", "sum")
+_HEADS = ("macro recall", "worst class", "macro recall, told apart", "worst class, told apart", "the other classes")
+
+
+class Recall(NamedTuple):
+    """Per cent, mean over cells and seeds: of all classes, of those told apart, and of the others (NaN if none)."""
+
+    macro: float
+    worst: float
+    macro_apart: float
+    worst_apart: float
+    others: float
+
+
+def recalls(results: Results, benchmark: str) -> dict[str, Recall]:
+    """By method, in protocol `exact`, over the cells and seeds on which all of them have run."""
+    classes = results.classes[(results.classes["protocol"] == "exact") & (results.classes["benchmark"] == benchmark)]
+    lost = classes["lost"] == 1
+    apart, others = _by_run(classes[~lost]), _by_run(classes[lost])
+    whole = pd.concat([_by_run(classes), apart.add_suffix("_apart")], axis="columns").unstack("method").dropna()
+    means, rest = whole.mean(), others["macro"].unstack("method").reindex(whole.index).mean()
+    if not len(whole):
+        return {}
+    return {
+        str(method): Recall(
+            macro=float(means["macro", method]),
+            worst=float(means["worst", method]),
+            macro_apart=float(means["macro_apart", method]),
+            worst_apart=float(means["worst_apart", method]),
+            others=float(rest.get(method, np.nan)),
+        )
+        for method in whole.columns.unique("method")
+    }
+
+
+def _by_run(classes: pd.DataFrame) -> pd.DataFrame:
+    """Mean and least recall of the classes of each run."""
+    grouped = classes.groupby([*CELL_AND_SEED, "method"])["accuracy"]
+    return pd.DataFrame({"macro": grouped.mean(), "worst": grouped.min()})
+
+
+def section(results: Results) -> str:
+    """A sentence and a table; empty where nothing has been run."""
+    shown = {name: part for name in _BENCHMARKS if (part := recalls(results, name))}
+    methods = sorted({method for part in shown.values() for method in part}, key=method_order)
+    if not methods:
+        return ""
+    heads = {name: _HEADS if _some_lost(part) else _HEADS[:2] for name, part in shown.items()}
+    lines = [["", *(f"{TITLES[name]}: {head}" for name in shown for head in heads[name])]]
+    for method in methods:
+        row = [printed(method)]
+        for name, part in shown.items():
+            values = part.get(method, (float("nan"),) * len(_HEADS))[: len(heads[name])]
+            row += ["-" if np.isnan(value) else f"{value:.1f}" for value in values]
+        lines.append(row)
+    told = headline(results)
+    return (
+        "### Class by class\n\n"
+        + (f"**{told}**\n\n" if told else "")
+        + "The test images have the long tail of the training images, so that accuracy counts the frequent classes "
+        "most. *Macro recall* is the mean over classes of the share that is right, the *worst class* the least of "
+        "these. *Told apart* are the classes that the drawn weak labels tell from every more frequent one; whoever "
+        "learns one of the others has been lucky, or has seen gold labels. Per cent, mean over the cells and seeds on "
+        f"which all methods have run:\n\n{markdown(lines)}"
+    )
+
+
+def _some_lost(part: dict[str, Recall]) -> bool:
+    return any(not np.isnan(recall.others) for recall in part.values())
+
+
+def headline(results: Results) -> str:
+    """What becomes of the worst class of MAX that the weak labels tell apart; empty until all that it names has run."""
+    found = recalls(results, "max")
+    if not {"sl", RECIPE, "supervised"} <= set(found):
+        return ""
+    sl, recipe, gold = (found[method].worst_apart for method in ("sl", RECIPE, "supervised"))
+    return (
+        "Of the classes that the weak labels of MAX tell apart, the worst one of a run has, on average, "
+        f"{sl:.1f} % of its test images right with exact SL, {recipe:.1f} % with the recipe and {gold:.1f} % with a "
+        "network that is trained on gold labels."
+    )
