@@ -79,7 +79,7 @@ def test_from_runs_to_tables(tmp_path: Path) -> None:
         recall = (np.diag(matrix) / 10).tolist()
         changes = {"true": RATIOS, "recall": recall, "shortcut": learned, "matrix": matrix.tolist()}
         finish(config, cell("even_odd", seed), "transport", recall[0], **changes)
-    assert publish(config, tmp_path) == {"shortcuts": 36}
+    assert publish(config, tmp_path) == {"shortcuts": 36, "clock": 34}
     with (tmp_path / "shortcuts.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == COLUMNS["shortcuts"]
@@ -112,7 +112,7 @@ def test_two_networks_beside_one(tmp_path: Path) -> None:
     config = grid("spaces", tmp_path)
     for name, digit in (("hwf", 0.8), ("hwf_two", 0.9)):
         finish(config, cell(name, 1, "3", "15"), "sl", 0.7, spaces={"digit": digit, "operator": 0.95})
-    assert publish(config, tmp_path) == {"spaces": 2}
+    assert publish(config, tmp_path) == {"spaces": 2, "clock": 2}
     head, one, two = rows_of(cure.space_table(cure.load(tmp_path, "spaces")))
     assert head[4:] == ["symbols (%)", "digits (%)", "operators (%)", "formulas (%)"]
     assert one == ["HWF-3", "sl", "one", "1", "70.0", "80.0", "95.0", "90.0"]
