@@ -17,6 +17,7 @@ import nslimb
 from nslimb.data import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning import Batch, dual, make_method
+from nslimb.learning.methods import method_class
 from nslimb.learning.methods.sot import NotConverged
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.weights import CAP, weak_weights
@@ -206,6 +207,20 @@ def test_a_handful_of_wrong_labels_makes_no_class_for_the_recipe() -> None:
     for method in (trusting, wary):
         method.begin(samples(weak))
     assert wary.ratios[0] < trusting.ratios[0]
+
+
+@pytest.mark.parametrize("name", ["sl-prior", "recipe", "ilp-alg1", "sot-alg1", "transport"])
+def test_the_grids_ratios_are_not_asked_for_where_wrong_labels_are_allowed_for(name: str) -> None:
+    """They take all labels to be right; the method's own estimate has its noise rate."""
+    made, drawn = method_class(name), samples(np.repeat([0, 1, 2, 3], [10, 30, 60, 100]))
+    for noise in (0.0, 0.05):
+        asked = made.asks(made.Settings(noise=noise), SIGMA, drawn)
+        assert ("estimated_ratios" in asked) == (noise == 0)
+        assert ("given_ratios" in asked) == (name == "transport")
+        method = make_method(name, SIGMA, noise=noise, **({"ratios": "estimated"} if name == "transport" else {}))
+        method.begin(drawn)
+        expected = nslimb.estimate_marginal(drawn.train_weak, SIGMA, regularise="entropy", noise=noise).ratios
+        torch.testing.assert_close(method.ratios, expected)
 
 
 RATIOS = [0.1, 0.2, 0.3, 0.4]

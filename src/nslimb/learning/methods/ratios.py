@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from nslimb.checks import check_ratios
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
-from nslimb.learning.methods.base import WeakMethod
+from nslimb.learning.methods.base import WeakMethod, WeakSettings
 from nslimb.marginals.training import training_ratios
 from nslimb.marginals.window import SlidingWindow
 from nslimb.sigma.component import Sigma
@@ -41,14 +41,23 @@ class Alg1Ratios(FixedRatios):
 
     needs: ClassVar[tuple[str, ...]] = ("estimated_ratios",)
 
+    @classmethod
+    def asks(cls, settings: WeakSettings, sigma: Sigma, samples: Samples) -> Sequence[str]:
+        """No estimate where wrong labels are allowed for: the grid's takes all labels to be right."""
+        asked = super().asks(settings, sigma, samples)
+        wary = cls.suspected(settings, sigma, samples) > 0
+        return [need for need in asked if not (wary and need == "estimated_ratios")]
+
+    @classmethod
+    def suspected(cls, settings: WeakSettings, sigma: Sigma, samples: Samples) -> float:  # noqa: ARG003
+        """The share of wrong labels that the estimate allows for."""
+        return 0.0 if isinstance(settings.noise, str) else settings.noise
+
     def begin(self, samples: Samples) -> None:
         super().begin(samples)
         if self.known is None:
-            self.fixed = training_ratios(samples.train_weak, self.sigma, self.suspected(samples))
-
-    def suspected(self, samples: Samples) -> float:  # noqa: ARG002
-        """The share of wrong labels that the estimate allows for."""
-        return self.noise
+            suspected = self.suspected(self.settings, self.sigma, samples)
+            self.fixed = training_ratios(samples.train_weak, self.sigma, suspected)
 
 
 class GoldRatios(FixedRatios):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from nslimb.checks import check_count
 from nslimb.data.samples import Samples
-from nslimb.learning.methods.base import finds_noise
+from nslimb.learning.methods.base import WeakSettings, finds_noise
 from nslimb.learning.methods.prior import PriorSettings, SlPrior
 from nslimb.learning.methods.sl_decay import DecaySettings
 from nslimb.sigma.component import Sigma
@@ -53,12 +52,8 @@ class Recipe(SlPrior):
     settings: RecipeSettings
 
     @classmethod
-    def asks(cls, settings: RecipeSettings, sigma: Sigma, samples: Samples) -> Sequence[str]:
-        """Where wrong labels can be told, none: the grid's estimate takes all labels to be right."""
-        return () if finds_noise(settings, sigma, samples) else super().asks(settings, sigma, samples)
-
-    def suspected(self, samples: Samples) -> float:
-        return _SUSPECTED if finds_noise(self.settings, self.sigma, samples) else super().suspected(samples)
+    def suspected(cls, settings: WeakSettings, sigma: Sigma, samples: Samples) -> float:
+        return _SUSPECTED if finds_noise(settings, sigma, samples) else super().suspected(settings, sigma, samples)
 
     def pace(self, done: float) -> float:
         return self.settings.pace(done)
