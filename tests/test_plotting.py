@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nslimb
@@ -46,6 +47,12 @@ def test_a_diagnosis_draws_itself(tmp_path: Path) -> None:
         "risk bounds",
         "evidence against readings (crosses: less than 1)",
     ]
+    *_, heat = (axis for axis in figure.axes if axis.get_title())
+    shown, evidence = np.asarray(heat.images[0].get_array()), found.confusions.evidence
+    assert (heat.get_ylabel(), heat.get_xlabel()) == ("class", "read as")
+    apart = ~np.eye(3, dtype=bool)
+    np.testing.assert_allclose(shown[apart], np.maximum(evidence, 0.1)[apart])
+    assert not np.allclose(evidence, evidence.T)
     found.plot(str(tmp_path / "d.png"))
     assert (tmp_path / "d.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidInput, match=r"path: expected a file that ends in \.png"):

@@ -134,6 +134,12 @@ def check_share(argument: str, value: Any, expected: str = "a share from 0 to be
     return float(value)
 
 
+def check_bool(argument: str, value: Any) -> None:
+    """Refuse what is neither True nor False, however true it may look."""
+    if not isinstance(value, bool):
+        raise InvalidInput(argument, "True or False", repr(value))
+
+
 def check_choice(argument: str, value: Any, choices: Sequence[str]) -> None:
     """Refuse what is none of the names ``choices``."""
     if not isinstance(value, str) or value not in choices:

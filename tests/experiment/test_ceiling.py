@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fabricated import write_whole
+from fabricated import grid_run, metrics_of, write_whole
 from grids import tiny_values
 
 import nslimb
@@ -20,6 +20,7 @@ from nslimb.experiment.gather import gather
 from nslimb.experiment.jobs.adjust import OpenRun, ceiling_of
 from nslimb.experiment.runs.base import write_schema
 from nslimb.experiment.runs.metrics import Ceiling
+from nslimb.experiment.tables import ceilings
 from nslimb.networks import lenet
 
 
@@ -55,6 +56,19 @@ def test_there_is_none_for_sets_and_where_no_weak_label_is_right() -> None:
     run = drawn(nslimb.sigma.maximum(2))
     run.samples.train_weak[:] = (run.samples.train_weak + 1) % 10
     assert ceiling_of(run) is None
+
+
+def test_tables_tell_what_can_be_reached() -> None:
+    """The test share of each class that is told apart times its recall by the supervised network of the seed."""
+    lost = Ceiling(identifiable=0.8, lost=[0, 3])
+    made = [grid_run(method, seed) for method in ("sl", "supervised") for seed in ("1", "2")]
+    for run in made:
+        recall = [0.5 if run.cell.seed == "1" else 0.9] * 5 + [1.0] * 4 + [float("nan")]
+        metrics = metrics_of(0.5, recall if run.supervised else None).model_copy(update={"ceiling": lost})
+        object.__setattr__(run, "metrics", metrics)
+    learned = {"1": 3 * 0.5 + 4 * 1.0 + 1, "2": 3 * 0.9 + 4 * 1.0 + 1}
+    assert ceilings(made) == {("3", "0"): pytest.approx(100 * sum(learned.values()) / 20)}
+    assert ceilings([run for run in made if not run.supervised]) == {("3", "0"): pytest.approx(80)}
 
 
 @pytest.mark.parametrize(("noise", "samples", "kept"), [(0.05, None, 0), (0.05, 95, 5 * 3), (0.0, None, 5 * 3)])

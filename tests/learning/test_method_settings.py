@@ -30,6 +30,7 @@ NAN, INF = float("nan"), float("inf")
         ("sl-balanced", "gamma", (MOST_GAMMA + 1,)),
         ("sl-prior", "psi", (-1, NAN, INF, "x")),
         ("sl-prior", "psi_after", (-1, 1.5, None)),
+        ("sl-prior", "bias", ("x", 2, None)),
         ("recipe", "gamma_after", (-2, 1.5)),
         ("recipe", "psi", (-1.0,)),
         ("recipe", "decay_after", (2.0,)),
@@ -39,6 +40,7 @@ NAN, INF = float("nan"), float("inf")
         ("ilp-alg1", "warm_up", (-1, 0.5)),
         ("ilp-alg1", "encoding", ("sat",)),
         ("ilp-alg1", "noise", ("auto",)),
+        ("ilp-alg1", "integer", ("x", 2)),
         ("ilp-emp", "pre_epochs", (-1,)),
         ("sot-alg1", "eta", (-1, 0, NAN, INF, "x")),
         ("sot-alg1", "tau", (-1.0, NAN, INF)),
@@ -61,6 +63,19 @@ def test_settings_that_cannot_be_trained_with_are_refused(name: str, key: str, v
             config["benchmarks"] = {"max": {**block, "methods": [own]}}
             with pytest.raises(InvalidInput, match=rf"methods\.{'mine' if grid == {} else name}\.{key}[.\d\w]*: exp"):
                 read_config(config)
+
+
+def test_what_looks_true_is_not_taken_for_it() -> None:
+    uniform = torch.full((1, 2, 10), 0.1).log()
+    calls = (
+        lambda value: make_method("sl-prior", SIGMA, bias=value),
+        lambda value: make_method("ilp-alg1", SIGMA, integer=value),
+        lambda value: nslimb.pseudolabels(uniform, [1], SIGMA, [0.1] * 10, integer=value),
+    )
+    for call in calls:
+        for value in ("no", 0):
+            with pytest.raises(InvalidInput, match=r"expected True or False, got "):
+                call(value)
 
 
 def test_the_largest_power_has_finite_weights() -> None:

@@ -249,6 +249,19 @@ def real_batch(sigma: Sigma, batch: int = 64, seed: int = 0) -> tuple[Tensor, Te
 
 
 @pytest.mark.parametrize("sigma", [nslimb.sigma.maximum(5), nslimb.sigma.total(4)], ids=repr)
+def test_where_the_way_to_a_small_eta_fails_it_is_not_gone_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eleven levels lead from 1 to 1e-6; of those after a failure only the last is tried."""
+    monkeypatch.setattr(dual, "_MAX_STEPS", 2)
+    sigma = nslimb.sigma.total(3)
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(20, 3, 10, generator=generator).mul(3).log_softmax(-1)
+    weak = torch.randint(28, (20,), generator=generator)
+    found = soft_pseudolabels(scores, weak, sigma, [0.1] * 10, eta=1e-6, tau=1e3)
+    assert not found.converged
+    assert found.iterations <= 4
+    assert torch.isfinite(found.q).all()
+
+
 @pytest.mark.parametrize("pooled", [False, True])
 def test_real_sizes_take_a_handful_of_passes(sigma: Sigma, pooled: bool) -> None:
     scores, weak, ratios = real_batch(sigma)

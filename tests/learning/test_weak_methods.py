@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -256,6 +256,51 @@ def test_the_mean_prediction_must_explain_the_weak_labels() -> None:
         (ours,) = torch.autograd.grad(found.sum(), drawn.logits, retain_graph=True)
         (expected,) = torch.autograd.grad((plain.loss(drawn) + 2 * term).sum(), drawn.logits)
         torch.testing.assert_close(ours, expected)
+
+
+def test_the_term_on_the_mean_allows_for_wrong_labels() -> None:
+    """(1 - e) Psi_s + e / S in place of Psi_s."""
+    weak, drawn = np.array([0, 1, 1, 3, 3, 3]), batch()
+    method = make_method("sl-prior", SIGMA, estimated_ratios=RATIOS, psi_after=0, noise=0.3)
+    method.begin(samples(weak))
+    mean = 0.9 * torch.tensor(RATIOS) + 0.1 * drawn.logits.softmax(-1).mean(dim=(0, 1))
+    cumulated = torch.cat([torch.zeros(1), mean.cumsum(0)]) ** 2
+    shares = torch.tensor([1, 2, 0, 3]) / 6
+    term = -(shares * (0.7 * (cumulated[1:] - cumulated[:-1]) + 0.3 / 4).log()).sum()
+    torch.testing.assert_close(method.mean_loss(drawn), term)
+
+
+def test_the_settings_of_the_recipe_are_those_that_were_measured() -> None:
+    settings = asdict(method_class("recipe").Settings())
+    assert settings == {
+        "proofs": None,
+        "form": "nll",
+        "gamma": 0.5,
+        "noise": "auto",
+        "bias": True,
+        "psi": 0.0,
+        "psi_after": 3,
+        "decay_after": 0.7,
+        "gamma_after": 8,
+    }
+
+
+def test_without_its_bias_the_network_starts_as_it_is() -> None:
+    method, network = make_method("sl-prior", SIGMA, bias=False), build("lenet", 4, seed=1)
+    method.begin_network(network)
+    assert torch.equal(network.last_layer.bias, build("lenet", 4, seed=1).last_layer.bias)
+
+
+@pytest.mark.parametrize("name", ["sot-alg1", "transport"])
+def test_transport_trains_towards_pooled_soft_pseudolabels_with_its_settings(name: str) -> None:
+    given = {"given_ratios" if name == "transport" else "estimated_ratios": RATIOS}
+    method, drawn = make_method(name, SIGMA, eta=0.7, tau=3.0, **given), batch()
+    method.begin(samples(drawn.weak.numpy()))
+    log_scores = drawn.logits.log_softmax(-1)
+    for pooled in (True, False):
+        q = nslimb.soft_pseudolabels(log_scores.detach(), drawn.weak, SIGMA, RATIOS, 0.7, 3.0, pooled).q
+        expected = -(q * log_scores).sum(dim=-1).mean(dim=-1)
+        assert torch.allclose(method.loss(drawn), expected) == pooled
 
 
 def test_the_term_on_the_mean_waits_for_its_epochs() -> None:

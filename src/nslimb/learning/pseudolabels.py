@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from nslimb.arrays import FloatArray
-from nslimb.checks import check_choice, check_count, check_log_scores, check_number, check_ratios
+from nslimb.checks import check_bool, check_choice, check_count, check_log_scores, check_number, check_ratios
 from nslimb.errors import InvalidInput, SolverFailed
 from nslimb.learning.generation import FEASIBLE, MAX_COST, Batch, BatchProgram
 from nslimb.learning.programs import Encoding, hull_labels
@@ -114,6 +114,7 @@ def pseudolabels(
         expected = "integers or sets (bool); soft_pseudolabels and semantic_loss take log-weights"
         raise InvalidInput("weak", expected, f"log-weights of dtype {observed.dtype}")
     _check_choices(epsilon, encoding, slack, max_epsilon, penalty, time_limit)
+    check_bool("integer", integer)
     if proofs is not None:
         check_count("proofs", proofs)
     if len(log_scores) == 0:

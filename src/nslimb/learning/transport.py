@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nslimb.adjustment.inputs import check_positive
-from nslimb.checks import check_log_scores, check_ratios
+from nslimb.checks import check_bool, check_log_scores, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.learning.dual import Dual, State, climb, weigh
 from nslimb.sigma.component import Sigma
@@ -62,6 +62,8 @@ def soft_pseudolabels(
     not matter. A label that no weak label of the batch allows at its position takes no part: its potential is 0. A
     class of ratio 0 gets no mass, its potential is -inf; that is refused where the weak labels prove it to be there.
     ``converged`` says whether all counts are as the potentials want them, to a relative error of ``tolerance``.
+    About ten passes over the diagram are enough with eta = 1; the smaller eta is, the more there are, each factor of 4
+    being solved on the way (``iterations``; SUM-5 with eta = 0.03 takes about 160).
     With sigma of one weak label and one position q is what ``carot`` gives: to about 1e-7 at the tolerance of 1e-6,
     and to 1e-8 with ``tolerance=1e-10``.
 
@@ -106,8 +108,7 @@ def soft_pseudolabels(
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
     etas, taus = _settings(eta, tau, log_scores.device)
-    if not isinstance(pooled, bool):
-        raise InvalidInput("pooled", "True or False", repr(pooled))
+    check_bool("pooled", pooled)
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
     shape, size = etas.shape, log_scores.shape[1:]
@@ -196,7 +197,8 @@ def _along_eta(dual: Dual, start: Tensor, eta: Tensor, tau: Tensor, tolerance: f
         steps += taken
         if bool((now == eta).all()):
             return state, steps, converged
-        v, now = state.v, torch.maximum(now / _FACTOR, eta)
+        nearer = torch.maximum(now / _FACTOR, eta)
+        v, now = state.v, torch.where(converged, nearer, eta)  # where the way fails, no more than the end is tried
 
 
 def _potentials(dual: Dual, state: State, tau: Tensor) -> Tensor:

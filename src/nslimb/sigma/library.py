@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from nslimb.checks import check_count
+from nslimb.checks import check_bool, check_count
 from nslimb.errors import InvalidInput
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.diagram import MAX_STATES, compile_steps
@@ -140,8 +140,7 @@ def formula(arity: int, precedence: bool = True, max_states: int = MAX_STATES) -
     """
     if check_count("arity", arity) % 2 == 0:
         raise InvalidInput("arity", "an odd number (digits at odd positions, operators at even ones)", arity)
-    if not isinstance(precedence, bool):
-        raise InvalidInput("precedence", "True or False", repr(precedence))
+    check_bool("precedence", precedence)
     plus, minus, times = (FORMULA_CLASSES.index(operator) for operator in "+-*")
 
     def step(state: tuple[str, int, int], label: int) -> tuple[str, int, int] | None:

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from nslimb.experiment.results.data import FORMULAS, Place, Results, printed
-from nslimb.experiment.results.difficulty import METHODS, PREDICTORS, agreements, measured
+from nslimb.experiment.results.difficulty import METHODS, agreements, measured
 from nslimb.plotting import BLUE, COLOURS, ORANGE, legend_above, styled, subplots
 from nslimb.sigma.library import FORMULA_CLASSES
 
@@ -181,9 +181,9 @@ def draw_order(results: Results) -> Any:
 
     Ranks are scaled to [0, 1], 1 the hardest: HWF has 13 classes.
     """
-    figure, axes = subplots(len(PREDICTORS), len(METHODS), (7.2, 5.4))
+    figure, axes = subplots(len(_ORDER_OF), len(METHODS), (7.2, 5.4))
     found, sizes = agreements(results), _sizes(results)
-    shown = ((predictor, which) for predictor in PREDICTORS for which in METHODS)
+    shown = ((predictor, which) for predictor in _ORDER_OF for which in METHODS)
     for axis, (predictor, which) in zip(axes.flat, shown, strict=True):
         protocol, method = which
         own = [row for row in found if (row.protocol, row.method) == which and not np.isnan(getattr(row, predictor))]

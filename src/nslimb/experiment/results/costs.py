@@ -17,11 +17,11 @@ from nslimb.experiment.results.layout import groups, markdown
 
 
 def costs(results: Results) -> str:
-    """Core hours and hours by the clock of training: by table and protocol, of the other grids, and of the whole."""
+    """Hours of jobs and by the clock of training: by table and protocol, of the other grids, and of the whole."""
     clock = results.clock
     if not len(clock):
         return "Nothing has been run yet.\n"
-    lines = [["", "protocol", "runs", "core hours", "hours by the clock"]]
+    lines = [["", "protocol", "runs", "hours of all jobs", "hours by the clock"]]
     for title, rows in _parts(results):
         lines += [
             [title, f"`{protocol}`", *_hours(rows[rows["protocol"] == protocol])]
@@ -31,15 +31,25 @@ def costs(results: Results) -> str:
     lines.append(["all", "both", *_hours(clock)])
     total, passed = clock["seconds"].sum() / 3600, by_the_clock(clock) / 3600
     told = (
-        f"Training took {total:.1f} core hours, one thread a run, and {passed:.1f} hours by the clock, in which "
-        "at least one of the runs trained, on two cores that had other work too. Grids ran beside each other, so that "
-        "the hours by the clock of the rows add up to more than those of the whole. Drawing samples, estimating ratios "
-        "and adjusting take a few seconds a run and are not in it."
+        f"The training jobs, one thread each, took {total:.1f} hours together, and {passed:.1f} hours by the clock, in "
+        "which at least one of them ran, on two cores that had other work too. So these hours bound the core hours "
+        f"from above: {_outlier(clock)} Grids ran beside each other, so that the hours by the clock of the rows add up "
+        "to more than those of the whole. Drawing samples, estimating ratios and adjusting take a few seconds a run "
+        "and are not in it."
     )
     silent = int(clock["ended"].isna().sum())
     if silent:
         told += f" {silent} runs of before do not tell when they trained and count as if they had been alone."
     return f"{told}\n\n{markdown(lines)}"
+
+
+def _outlier(clock: pd.DataFrame) -> str:
+    """The job that took longest beside others of its kind."""
+    kind = clock.groupby(["grid", "protocol", "benchmark", "M", "method"])["seconds"]
+    usual = kind.transform("median")
+    most = int((clock["seconds"] / usual).argmax())
+    longest, alike = float(clock["seconds"].iloc[most]), float(usual.iloc[most])
+    return f"a job that stood still counts {longest / 60:.0f} minutes, where others of its kind took {alike:.0f} s."
 
 
 def by_the_clock(frame: pd.DataFrame) -> float:

@@ -18,6 +18,7 @@ from nslimb.learning.methods import METHODS
 Frame = pd.DataFrame
 FOLDER = places.ROOT / "docs" / "results"
 TITLES = {"max": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
+FULL = ("max", "sum")  # those with the paper's number of samples and its network
 FORMULAS = "hwf"
 FEW = "sl-few"  # SL on the few samples with which Figure 1 is as the paper draws it
 PROTOCOLS = ("paper", "exact")
@@ -25,7 +26,12 @@ ADJUSTMENTS = {"none": "none", "la": "LA", "carot": "CAROT"}
 # The paper's methods in its order, then ours; others follow by name.
 _ORDER = ("sl", "records", "ilp-emp", "ilp-alg1", "ilp-gold", "sl-affine", "sl-balanced", "sl-prior", "sot-alg1")
 # What the page prints in place of a method's own name: of a variant with a row of its own, and of an oracle.
-_PRINTED = {"sl-affine": "SL, augmented", "recipe-plain": "recipe, not augmented", "supervised": "supervised"}
+_PRINTED = {
+    "sl-affine": "SL, augmented",
+    "sl-plain": "SL, not augmented",
+    "recipe-plain": "recipe, not augmented",
+    "supervised": "supervised",
+}
 # Variants in protocol paper that change one setting of a method, to show why entries miss: no rows of the tables.
 CHANGED = {
     "sl-longer": ("sl", "100 epochs, as in the paper"),

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from nslimb.experiment.results.data import Place, Results, printed
 from nslimb.experiment.results.layout import markdown
 
-PREDICTORS = {"bound": "risk bound", "evidence": "evidence of `confusions`"}
+PREDICTORS = {"bound": "risk bound", "evidence": "evidence of `confusions`", "rarity": "rarity of the class"}
 _GOAL = 0.8
 METHODS = (("paper", "sl"), ("exact", "sl"), ("exact", "recipe"))
 
@@ -19,8 +19,8 @@ METHODS = (("paper", "sl"), ("exact", "sl"), ("exact", "recipe"))
 class Agreement(NamedTuple):
     """Rank correlations of one method on one cell with each predictor; NaN where either side is constant.
 
-    The last two are with the order in a single seed, mean over seeds: of the evidence, and of the mean of the other
-    seeds, which is what training itself tells of the order.
+    Rarity, the ratio of the class itself, is what a predictor has to beat. The last two are with the order in a single
+    seed, mean over seeds: of the evidence, and of the mean of the other seeds, which is what training itself tells.
     """
 
     protocol: str
@@ -28,6 +28,7 @@ class Agreement(NamedTuple):
     place: Place
     bound: float
     evidence: float
+    rarity: float
     evidence_of_one: float
     others_of_one: float
 
@@ -42,7 +43,7 @@ def errors(results: Results, place: Place, protocol: str, method: str) -> pd.Dat
 def measured(results: Results, place: Place, protocol: str, method: str) -> pd.DataFrame:
     """The classes of a cell: predictors, and the error in per cent, mean over seeds."""
     error = errors(results, place, protocol, method).mean(axis="columns")
-    predicted = results.at(results.predictions, place).set_index("class")[["bound", "evidence"]].astype(float)
+    predicted = results.at(results.predictions, place).set_index("class")[["bound", "evidence", "ratio"]].astype(float)
     return predicted.join(error.rename("error"), how="inner").dropna(subset="error")
 
 
@@ -53,10 +54,11 @@ def agreements(results: Results) -> list[Agreement]:
         for place in results.cells():
             frame = measured(results, place, protocol, method)
             if len(frame) > 2:
-                scores = (frame["bound"], -frame["evidence"])  # little evidence makes a class hard
-                bound, evidence = (_correlation(score, frame["error"]) for score in scores)
+                scores = (frame["bound"], -frame["evidence"], -frame["ratio"])  # little of these makes a class hard
+                bound, evidence, rarity = (_correlation(score, frame["error"]) for score in scores)
                 by_seed = errors(results, place, protocol, method).loc[frame.index]
-                found.append(Agreement(protocol, method, place, bound, evidence, *_of_one(by_seed, scores[1])))
+                of_one = _of_one(by_seed, scores[1])
+                found.append(Agreement(protocol, method, place, bound, evidence, rarity, *of_one))
     return found
 
 
@@ -109,21 +111,20 @@ def section(results: Results) -> str:
     both = [row for row in found if not np.isnan(row.bound) and not np.isnan(row.evidence)]
     text = [
         "Spearman's rank correlation of the classes' predicted difficulty and their measured error (mean over seeds, "
-        "no "
-        "adjustment), mean over cells (how many, in brackets; cells where all classes tie are left out). The risk "
-        "bound is at a "
-        "partial risk of 0.01; the evidence is how many of 1,000 samples are expected to contradict taking the class "
-        "for its likeliest rival (`confusions`): few make a class hard. MAX has MAX-2 too in `paper`.",
+        "no adjustment), mean over cells (how many, in brackets; cells where all classes tie, and those whose bounds "
+        "are too large to compute, are left out). All three predictors are given the true ratios. The risk bound is at "
+        "a partial risk of 0.01; the evidence is how many of 1,000 samples are expected to contradict taking the class "
+        "for its likeliest rival (`confusions`): few make a class hard. Rarity is what both have to beat. MAX has "
+        "MAX-2 too in `paper`.",
         markdown(lines).rstrip(),
     ]
     if both:
-        bound, evidence = (float(np.mean([getattr(row, key) for row in both])) for key in PREDICTORS)
+        bound, evidence, rarity = (float(np.mean([getattr(row, key) for row in both])) for key in PREDICTORS)
         better = "the evidence" if evidence > bound else "the risk bound" if bound > evidence else "neither"
         text.append(
             f"**The better predictor is {better}**: {bound:.2f} for the risk bound and {evidence:.2f} for the "
-            "evidence on average "
-            f"over the {len(both)} pairs of cell and method where both are known; the goal of {_GOAL} is "
-            f"{'met' if max(bound, evidence) >= _GOAL else 'not met'}."
+            f"evidence on average over the {len(both)} pairs of cell and method where both are known, and {rarity:.2f} "
+            f"for rarity alone; the goal of {_GOAL} is {'met' if max(bound, evidence) >= _GOAL else 'not met'}."
         )
     several = [row for row in found if not np.isnan(row.evidence_of_one + row.others_of_one)]
     if several:
@@ -133,7 +134,7 @@ def section(results: Results) -> str:
         text.append(
             "How much is there to predict? The order of the classes depends on the seed. Against the order in a single "
             "seed, the mean error of the method's other seeds has a rank correlation of "
-            f"{others:.2f}, and the evidence, known before any training, {evidence:.2f} (the {len(several)} pairs of "
+            f"{others:.2f}, and the evidence, given the true ratios, {evidence:.2f} (the {len(several)} pairs of "
             f"cell and method with several seeds):\n\n{markdown(_beside_seeds(several)).rstrip()}"
         )
     return "\n\n".join(text) + "\n"

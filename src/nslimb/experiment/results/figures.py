@@ -16,6 +16,7 @@ from nslimb.experiment.results.data import (
     CHANGED,
     FEW,
     FORMULAS,
+    FULL,
     TITLES,
     Place,
     Results,
@@ -32,17 +33,17 @@ _MARKS = "osD^v*PX<>hp"
 
 @styled
 def draw_frontier(results: Results) -> Any:
-    """MAX and SUM cell by cell: the paper's best, our SL and recipe with exact inference, the ceiling."""
+    """MAX and SUM cell by cell: the paper's best, our SL and recipe with exact inference, the identifiable ceiling."""
     frame = frontier(results)
-    frame = frame[frame["benchmark"].isin(["max", "sum"])].reset_index(drop=True)
+    frame = frame[frame["benchmark"].isin(FULL)].reset_index(drop=True)
     figure, axes = subplots(size=(7.2, 2.9))
     axis, place = axes[0, 0], np.arange(len(frame))
     cells = [Place(row["benchmark"], row["M"], row["rho"]) for row in frame.to_dict("records")]
-    plain = np.array([np.nan if (mean := results.mean(cell, "exact", "sl")) is None else mean for cell in cells], float)
     axis.vlines(place, frame["paper"], frame["recipe"], color="#bbbbbb", linewidth=1)
     axis.plot(place, frame["ceiling"], "_", color="black", markersize=12, label="identifiable ceiling")
-    axis.plot(place, frame["recipe"], "o", color=BLUE, markersize=5, label="our recipe")
-    axis.plot(place, plain, "o", color=BLUE, fillstyle="none", markersize=5, label="SL, exact inference")
+    axis.plot(place, frame["recipe"], "D", color=BLUE, markersize=4, label="our recipe, augmented")
+    axis.plot(place, frame["recipe_plain"], "D", color=BLUE, fillstyle="none", markersize=4, label="our recipe")
+    axis.plot(place, frame["sl"], "o", color=BLUE, fillstyle="none", markersize=5, label="SL, exact inference")
     axis.plot(place, frame["paper"], "s", color=ORANGE, markersize=4, label="the paper's best method")
     axis.set(ylabel="test accuracy (%)", ylim=(None, 101))
     axis.set_xticks(place, [cell.title.replace(", rho=", "\n") for cell in cells], fontsize=6)

@@ -10,6 +10,7 @@ from nslimb.errors import DataError
 from nslimb.experiment.results.data import (
     ADJUSTMENTS,
     FORMULAS,
+    FULL,
     PROTOCOLS,
     Place,
     Results,
@@ -111,7 +112,7 @@ def _reachable(results: Results, place: Place, whose: str) -> str:
 def groups(results: Results) -> list[tuple[str, list[Place]]]:
     """A title and its cells for each benchmark and long tail, as the paper groups the columns of its tables."""
     made = []
-    for benchmark in ("max", "sum"):
+    for benchmark in FULL:
         places = [place for place in results.cells(benchmark) if benchmark != "max" or place.M != "2"]
         for rho in dict.fromkeys(place.rho for place in sorted(places, key=lambda place: float(place.rho))):
             tail = "no long tail" if float(rho) == 0 else f"rho = {rho}"

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment import places
 from nslimb.experiment.chance import interval, signed
-from nslimb.experiment.config import read_file
-from nslimb.experiment.results import recall
-from nslimb.experiment.results.claims import by_cell, gains
-from nslimb.experiment.results.costs import planned
-from nslimb.experiment.results.data import ADJUSTMENTS, TITLES, Place, Results, method_order, printed
-from nslimb.experiment.results.frontier import RECIPE
+from nslimb.experiment.results import recall, side_grids
+from nslimb.experiment.results.data import (
+    ADJUSTMENTS,
+    FULL,
+    TITLES,
+    Place,
+    Results,
+    method_order,
+    printed,
+    without_oracles,
+)
+from nslimb.experiment.results.frontier import RECIPE, UNAUGMENTED
+from nslimb.experiment.results.gains import AUGMENTED, BALANCED, by_cell, gains
 from nslimb.experiment.results.layout import markdown
 from nslimb.experiment.results.predictions import SAMPLES as PER_SAMPLES
 from nslimb.experiment.results.reach import CELL_AND_SEED, reachable, room
 
-UNAUGMENTED = "recipe-plain"  # the recipe on HWF, whose other run is augmented
-AUGMENTED = "sl-affine"  # SL with the augmentation that all mitigations train with
 _RIVALS = {AUGMENTED: "SL with the same augmentation", "sl": "plain SL"}
+_BESIDE = (  # what else the recipe is held against
+    ("Both trained on images as they are, it is {} points above SL", UNAUGMENTED, "sl"),
+    ("It is {} points above weights by weak label alone (SL-balanced)", RECIPE, BALANCED),
+)
 _GOALS = (2.5, 4.5)  # points of the recipe above them on MAX
 _NEAR = 1.0  # points to what is reachable
 _CELLS_NEAR = 9  # cells so near to it, the goal
@@ -29,7 +35,6 @@ _FEW = 10  # samples
 _SAMPLES = 3000  # of a MAX cell
 _LEARNED = 97.0  # per cent, for SUM
 _SHARE = 0.5  # of the epochs of SL
-_SIDE_KEYS = ["entry", *CELL_AND_SEED]
 
 
 def section(results: Results) -> str:
@@ -47,31 +52,13 @@ def section(results: Results) -> str:
         recall.section(results),
         _learned(results),
         _adjustments(results),
-        *_grid(results, "confirmation", "Other seeds", "On seeds 4, 5 and 6, which no choice has seen"),
-        *_grid(
-            results,
-            "ablation",
-            "What each part is worth",
-            "On seeds 11, 12 and 13, on which the recipe was chosen: the first bias, the pull of the observed weak "
-            "labels on the mean prediction (psi) and the weights, alone and together; the recipe adds the weights "
-            "after some epochs, a noise rate and smaller steps at the end",
-        ),
-        *_grid(
-            results,
-            "transport",
-            "When transport helps",
-            "On two cells of that table, seeds 11 and 12: the pull tau of the ratios at 1 and 100 in place of 10, five "
-            "epochs of SL before transport, and the mean of its loss and SL's",
-        ),
-        *_grid(
-            results, "noise", "Wrong weak labels", "With some weak labels replaced by others, drawn uniformly", _wrong()
-        ),
+        *side_grids.sections(results),
     ]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
 def _methods(results: Results) -> list[str]:
-    runs = results.runs[(results.runs["protocol"] == "exact") & results.runs["benchmark"].isin(["max", "sum"])]
+    runs = results.runs[(results.runs["protocol"] == "exact") & results.runs["benchmark"].isin(FULL)]
     return sorted(runs["method"].unique(), key=method_order)
 
 
@@ -83,7 +70,7 @@ def _gain(results: Results, method: str, other: str, benchmark: str) -> pd.Serie
 def _recipe(results: Results) -> str:
     """The recipe in sentences, each beside its goal."""
     told = []
-    for benchmark in ("max", "sum"):
+    for benchmark in FULL:
         sentences = []
         for (other, name), goal in zip(_RIVALS.items(), _GOALS, strict=True):
             cells = _gain(results, RECIPE, other, benchmark)
@@ -100,6 +87,12 @@ def _recipe(results: Results) -> str:
         if sentences:
             number = len(_gain(results, RECIPE, AUGMENTED, benchmark))
             told.append(f"**{TITLES[benchmark]}, {number} cells: the recipe is {' and '.join(sentences)}.**")
+        for words, method, other in _BESIDE:
+            cells = _gain(results, method, other, benchmark)
+            if len(cells) > 1:
+                gained, least = interval(cells), signed(float(cells.min()))
+                above = words.format(signed(gained.mean))
+                told.append(f"{above} (95 % interval {gained.bounds}; at worst {least}).")
     told += _to_the_ceiling(results)
     elsewhere = pd.concat([_gain(results, RECIPE, "sl", benchmark) for benchmark in ("hwf", "smallest_parent")])
     if len(elsewhere):
@@ -122,15 +115,18 @@ def _listed(cells: pd.Series) -> str:
 
 def _to_the_ceiling(results: Results) -> list[str]:
     """How near the recipe comes to what weak labels allow, and how much they leave above SL."""
-    left = {name: room(results, RECIPE, name) for name in ("max", "sum")}
+    left = {name: room(results, RECIPE, name) for name in FULL}
     number = sum(map(len, left.values()))
     if not number:
         return []
-    near = sum(int((cells <= _NEAR).sum()) for cells in left.values())
+    near = {name: int((cells <= _NEAR).sum()) for name, cells in left.items()}
     above = sum(int((cells < 0).sum()) for cells in left.values())
+    by_sl = sum(int((room(results, AUGMENTED, name) <= _NEAR).sum()) for name in FULL)
     told = (
-        f"It is within {_NEAR:g} point of what is reachable with the same seeds, or above it, in {near} of {number} "
-        f"cells (above it in {above}; goal {_CELLS_NEAR} {_verdict(near >= _CELLS_NEAR)})."
+        f"It is within {_NEAR:g} point of what is reachable with the same seeds, or above it, in "
+        f"{sum(near.values())} of {number} cells (above it in {above}; goal {_CELLS_NEAR} "
+        f"{_verdict(sum(near.values()) >= _CELLS_NEAR)}), {near['max']} of them of MAX; SL with the same augmentation "
+        f"is in {by_sl}."
     )
     at = left["max"].index
     rooms = {name: room(results, method, "max").reindex(at).dropna() for method, name in _RIVALS.items()}
@@ -139,7 +135,7 @@ def _to_the_ceiling(results: Results) -> list[str]:
         told += (
             f" On MAX, where the supervised network of the seed has been trained, the weak labels leave {leave}, "
             f"and {left['max'].mean():.1f} above the recipe: more can come only from learning images better than that "
-            f"network does.{_where_it_is_left(results)}"
+            f"network does, or from ratios.{_where_it_is_left(results)}"
         )
     return [told]
 
@@ -168,12 +164,12 @@ def _mean(results: Results, place: Place, method: str = RECIPE) -> float | None:
 
 
 def _against_sl(results: Results) -> str:
-    lines = [["", *(f"{TITLES[name]}: {what}" for name in ("max", "sum") for what in ("points", "interval", "worst"))]]
+    lines = [["", *(f"{TITLES[name]}: {what}" for name in FULL for what in ("points", "interval", "worst"))]]
     for method in _methods(results):
-        if method == AUGMENTED:
+        if method in (AUGMENTED, UNAUGMENTED):
             continue
-        row = [printed(method)]
-        for benchmark in ("max", "sum"):
+        row = [f"{printed(method)}{' (not augmented)' if method in ('sl', 'supervised') else ''}"]
+        for benchmark in FULL:
             cells = _gain(results, method, AUGMENTED, benchmark)
             if not len(cells):
                 row += ["-"] * 3
@@ -187,7 +183,7 @@ def _against_sl(results: Results) -> str:
 def _by_cell(results: Results) -> str:
     methods = _methods(results)
     lines = [["", *map(printed, methods), "reachable"]]
-    for place in results.cells("max", "sum"):
+    for place in results.cells(*FULL):
         means = [_mean(results, place, method) for method in methods]
         if any(mean is not None for mean in means):
             numbers = ["-" if mean is None else f"{mean:.1f}" for mean in means]
@@ -209,30 +205,33 @@ def _learned(results: Results) -> str:
         own = first[first.index.get_level_values("method") == method]
         lines.append([printed(method), str(number[method]), str(len(own)), f"{own.median():g}" if len(own) else "-"])
     told = f"Epochs until a sum has {_LEARNED:g} % of the test digits right:\n\n{markdown(lines)}"
-    shares = {name: _share_of_epochs(first, method) for method, name in _RIVALS.items()}
-    if all(map(len, shares.values())):
-        ends = [
-            f"{part.median():.2f} of the epochs of {name} ({_verdict(part.median() <= _SHARE)})"
-            for name, part in shares.items()
-        ]
+    pairs = [(RECIPE, *rival) for rival in _RIVALS.items()]
+    pairs.append((UNAUGMENTED, "sl", "plain SL if neither is augmented"))
+    shares = {words: _share_of_epochs(first, *methods) for *methods, words in pairs}
+    ends = [
+        f"{part.median():.2f} of the epochs of {words} ({_verdict(part.median() <= _SHARE)})"
+        for words, part in shares.items()
+        if len(part)
+    ]
+    if ends:
         told += (
-            f"\nThe recipe takes {' and '.join(ends)} (median over cells and seeds, the test images looked at every 2 "
-            f"epochs; goal: at most half)."
+            f"\nThe recipe takes {', '.join(ends)}: medians over cells and seeds, the test images looked at every 2 "
+            "epochs; goal: at most half."
         )
     return told
 
 
-def _share_of_epochs(first: pd.Series, method: str) -> pd.Series:
-    """The recipe's epochs in those of another method, by cell and seed where both reach it."""
+def _share_of_epochs(first: pd.Series, one: str, other: str) -> pd.Series:
+    """A method's epochs in those of another one, by cell and seed where both reach it."""
     by_method = first.unstack("method")
-    if RECIPE not in by_method or method not in by_method:
+    if not {one, other} <= {*by_method}:
         return pd.Series(dtype=float)
-    return (by_method[RECIPE] / by_method[method]).dropna()
+    return (by_method[one] / by_method[other]).dropna()
 
 
 def _adjustments(results: Results) -> str:
     """What LA and CAROT change, mean over methods and cells and at worst, by benchmark."""
-    methods = results.runs.loc[results.runs["protocol"] == "exact", "method"].unique()
+    methods = without_oracles(results.runs[results.runs["protocol"] == "exact"])["method"].unique()
     rows = {}
     for adjustment in ("la", "carot"):
         found = [gains(results, "exact", (method, adjustment), (method, "none")) for method in methods]
@@ -241,65 +240,16 @@ def _adjustments(results: Results) -> str:
             return ""
         rows[adjustment] = pd.concat(cells)
     benchmarks = [name for name in TITLES if name in rows["la"].index.get_level_values("benchmark")]
-    lines = [["", *(TITLES[name] for name in benchmarks), "all"]]
+    lines = [["", *(TITLES[name] for name in benchmarks), "MAX and SUM", "all"]]
     for adjustment, values in rows.items():
-        by_benchmark = values.groupby(level="benchmark")
-        parts = [by_benchmark.get_group(name) for name in benchmarks]
-        lines.append([ADJUSTMENTS[adjustment], *map(_change, [*parts, values])])
+        benchmark = values.index.get_level_values("benchmark")
+        parts = [values[benchmark == name] for name in benchmarks] + [values[benchmark.isin(FULL)], values]
+        lines.append([ADJUSTMENTS[adjustment], *map(_change, parts)])
     return (
         "What the adjustments, chosen by validation samples' weak labels, change in the accuracy: points, mean over "
-        f"methods and cells (worst, best, how many of these pairs).\n\n{markdown(lines)}"
+        f"methods, but for oracles, and cells (worst, best, how many of these pairs).\n\n{markdown(lines)}"
     )
 
 
 def _change(values: pd.Series) -> str:
-    return f"{signed(values.mean(), 2)} ({signed(values.min())}, {signed(values.max())}, {len(values)})"
-
-
-def _grid(
-    results: Results, grid: str, title: str, head: str, wrong: Mapping[str, float] | None = None
-) -> Sequence[str]:
-    """A table of a grid of its own: a row an entry and cell, a column a method, differences to SL beside them.
-
-    A row is over the seeds that have every method that it shows, so that its differences are those of its means.
-    """
-    frame: pd.DataFrame = getattr(results, grid)
-    runs = frame[frame["adjustment"] == "none"]
-    if not len(runs):
-        return ()
-    wide = runs.pivot_table(index=_SIDE_KEYS, columns="method", values="accuracy", sort=False)
-    methods = sorted(wide.columns, key=method_order)
-    lines = [["", "seeds", *map(printed, methods), *(f"{printed(name)} - SL" for name in methods if name != "sl")]]
-    means: list[pd.Series] = []
-    for (entry, benchmark, arity, rho), part in wide.groupby(level=_SIDE_KEYS[:-1], sort=False):
-        whole = part.dropna(axis="columns", how="all").dropna()
-        if "sl" not in whole or len(whole.columns) < 2 or not len(whole):
-            continue
-        name = Place(str(benchmark), str(arity), str(rho)).title
-        name += f", {100 * wrong[entry]:g} % wrong" if wrong is not None else ""
-        mean = whole.mean().reindex(methods)
-        means.append(mean - mean["sl"])
-        numbers = ["-" if np.isnan(value) else f"{value:.1f}" for value in mean]
-        lines.append([name, str(len(whole)), *numbers, *map(signed, means[-1].drop("sl"))])
-    if not means:
-        return ()
-    if len(means) > 1:
-        ends = [interval(gain.dropna()).gain for name, gain in pd.DataFrame(means).items() if name != "sl"]
-        lines.append(["mean over rows (its 95 % interval)", *[""] * (1 + len(methods)), *ends])
-    return (
-        f"### {title}",
-        f"{head}; all methods, SL too, train on augmented images{_unfinished(grid, len(runs))}:",
-        markdown(lines),
-    )
-
-
-def _unfinished(grid: str, done: int) -> str:
-    """What to say of a grid that has not been run whole."""
-    number = len(planned(grid))
-    return "" if done == number else f" ({done} of the {number} runs of `config/{grid}.yaml` are done)"
-
-
-def _wrong() -> dict[str, float]:
-    """The share of wrong labels by entry of the grid that has them."""
-    config = read_file(places.ROOT / "config" / "noise.yaml")
-    return {name: block.noise for name, block in config.benchmarks.items()}
+    return f"{signed(values.mean(), 3)} ({signed(values.min())}, {signed(values.max())}, {len(values)})"

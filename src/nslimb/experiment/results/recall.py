@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment.results.data import TITLES, Results, method_order, printed
+from nslimb.experiment.results.data import FULL, TITLES, Results, method_order, printed
 from nslimb.experiment.results.frontier import RECIPE
+from nslimb.experiment.results.gains import AUGMENTED, BALANCED
 from nslimb.experiment.results.layout import markdown
 from nslimb.experiment.results.reach import CELL_AND_SEED
 
-_BENCHMARKS = ("max", "sum")
 _HEADS = ("macro recall", "worst class", "macro recall, told apart", "worst class, told apart", "the other classes")
 
 
@@ -55,7 +55,7 @@ def _by_run(classes: pd.DataFrame) -> pd.DataFrame:
 
 def section(results: Results) -> str:
     """A sentence and a table; empty where nothing has been run."""
-    shown = {name: part for name in _BENCHMARKS if (part := recalls(results, name))}
+    shown = {name: part for name in FULL if (part := recalls(results, name))}
     methods = sorted({method for part in shown.values() for method in part}, key=method_order)
     if not methods:
         return ""
@@ -86,11 +86,14 @@ def _some_lost(part: dict[str, Recall]) -> bool:
 def headline(results: Results) -> str:
     """What becomes of the worst class of MAX that the weak labels tell apart; empty until all that it names has run."""
     found = recalls(results, "max")
-    if not {"sl", RECIPE, "supervised"} <= set(found):
+    if not {AUGMENTED, BALANCED, RECIPE, "supervised"} <= set(found):
         return ""
-    sl, recipe, gold = (found[method].worst_apart for method in ("sl", RECIPE, "supervised"))
+    told = {name: f"{found[name].worst_apart:.1f} %" for name in found}
+    others = [found[name].others for name in (AUGMENTED, RECIPE)]
+    rest = " Of the other classes SL has {:.1f} % right, the recipe {:.1f} %.".format(*others)
     return (
         "Of the classes that the weak labels of MAX tell apart, the worst one of a run has, on average, "
-        f"{sl:.1f} % of its test images right with exact SL, {recipe:.1f} % with the recipe and {gold:.1f} % with a "
-        "network that is trained on gold labels."
+        f"{told[AUGMENTED]} of its test images right with SL, {told[BALANCED]} with weights by weak labels alone "
+        f"(SL-balanced) and {told[RECIPE]} with the recipe, all on augmented images; {told['supervised']} with a "
+        f"network that is trained on gold labels.{'' if np.isnan(others).any() else rest}"
     )

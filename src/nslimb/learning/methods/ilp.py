@@ -8,7 +8,7 @@ from typing import get_args
 
 from torch import Tensor
 
-from nslimb.checks import check_choice, check_count, check_number
+from nslimb.checks import check_bool, check_choice, check_count, check_number
 from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
 from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
 from nslimb.learning.programs import Encoding
@@ -27,6 +27,7 @@ class IlpSettings(PseudolabelSettings):
         super().__post_init__()
         check_choice("encoding", self.encoding, get_args(Encoding))
         check_number("epsilon", self.epsilon)
+        check_bool("integer", self.integer)
 
 
 @dataclass(frozen=True)

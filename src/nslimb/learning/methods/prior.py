@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nslimb.checks import check_count, check_number
+from nslimb.checks import check_bool, check_count, check_number
 from nslimb.data.samples import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning.methods.base import Batch, WeakSettings
 from nslimb.learning.methods.ratios import Alg1Ratios
 from nslimb.learning.methods.sl import semantic_losses
+from nslimb.learning.semantic import with_noise
 from nslimb.marginals.likelihood import WeakLikelihood
 from nslimb.marginals.observations import observed_likelihood
 from nslimb.networks import Classifier
@@ -37,6 +38,7 @@ class PriorSettings(WeakSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_bool("bias", self.bias)
         check_number("psi", self.psi)
         check_count("psi_after", self.psi_after, least=0)
 
@@ -48,7 +50,7 @@ class SlPrior(Alg1Ratios):
 
     With m the moving average of the predictions (momentum 0.9, from the ratios r on; the gradient is that of the newest
     batch) and p the observed frequencies of the weak labels, the loss gains psi times -sum_s p_s log Psi_s(m): what
-    weak labels tell of the marginal is held, and nothing else is.
+    weak labels tell of the marginal is held, and nothing else is. With a noise rate e it is (1 - e) Psi_s(m) + e / S.
     """
 
     printed = "SL-prior"
@@ -111,7 +113,9 @@ class SlPrior(Alg1Ratios):
             log_probs = self.likelihood.log_probs(mean.log().unsqueeze(0))[0]
             return -(self.shares.to(log_probs) * log_probs).sum()
         log_psi = self.sigma.log_prob(mean.log().unsqueeze(0))[0].log_softmax(0)
-        return -(self.shares * log_psi[self.seen]).sum()
+        observed = -log_psi[self.seen]
+        losses = with_noise(observed, self.noise, len(log_psi)) if self.noise else observed
+        return (self.shares * losses).sum()
 
     def _at_hand(self, mean: Tensor, device: torch.device) -> Tensor:
         """The mean on the batch's device; what goes with it is moved there once, not with each batch."""

@@ -46,7 +46,7 @@ class NotConverged(UserWarning):
 
 
 class Sot(Pseudolabelling):
-    """The transport; positions that share a marginal are pooled."""
+    """The transport; positions are pooled where all share a marginal, and each for itself where some do not."""
 
     milliseconds_per_label = 0.05  # at most 0.04 in the published runs
     Settings = SotSettings
