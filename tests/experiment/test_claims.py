@@ -98,15 +98,15 @@ def test_a_program_that_starts_from_sl_is_measured_against_sl_trained_as_long(re
     assert "ILP(EMP) +4.0 (+4.0 to +4.0); over SL of as many epochs -1.0 (-1.0 to -1.0) in 3 cells" in judged.told
     assert "three proofs" not in judged.told
     for variant, rival, words in (
-        ("ilp-three-literal", "sl-longer", "released constraints, 50 epochs: over the SL it starts from"),
+        ("ilp-three-literal", "sl-longer", "released constraints, 50 epochs, over the SL it starts from"),
         ("ilp-three-literal", "ilp-longer", "over the program with one proof that starts there, 100 epochs"),
-        ("ilp-three", "sl-three", "printed constraints, 50 epochs: over the SL of three it starts from"),
+        ("ilp-three", "sl-three", "printed constraints, 50 epochs, over the SL of three it starts from"),
     ):
         start = longer.assign(method=rival)
         choosing = longer.assign(method=variant, accuracy=longer["accuracy"] + 5)
         found = judges.training_helps(replace(held, changed=pd.concat([start, choosing])), "paper")
         assert found.state is State.UNTESTED
-        assert f"{words} +5.0 (+5.0 to +5.0) in 3 cells (not judged)" in found.told
+        assert f"{words}: +5.0 (+5.0 to +5.0) in 3 cells (not judged)" in found.told
 
 
 def test_carot_is_judged_by_how_its_gain_falls_with_the_error_of_its_ratios(results: Results) -> None:

@@ -20,9 +20,9 @@ _LEAST = 3  # cells that a judgement over cells needs
 _ONE_PROOF = ("max", "sum", "hwf")  # in protocol `paper`: the program's solution is that proof, whatever the ratios are
 # The program with several proofs, which leave it a choice: what it is held against, and how that is told.
 _WITH_CHOICE = (
-    ("ilp-three", "sl-three", "three proofs, printed constraints, 50 epochs: over the SL of three it starts from"),
-    ("ilp-three-literal", "sl-longer", "three proofs, released constraints, 50 epochs: over the SL it starts from"),
-    ("ilp-three-literal", "ilp-longer", "... over the program with one proof that starts there, 100 epochs"),
+    ("ilp-three", "sl-three", "three proofs, printed constraints, 50 epochs, over the SL of three it starts from"),
+    ("ilp-three-literal", "sl-longer", "three proofs, released constraints, 50 epochs, over the SL it starts from"),
+    ("ilp-three-literal", "ilp-longer", "the same over the program with one proof that starts there, 100 epochs"),
 )
 _LONGER = "sl-longer"  # SL with as many epochs as a linear program and the SL model that it starts from
 
@@ -74,7 +74,7 @@ def training_helps(results: Results, protocol: str) -> Judgement:
         cells = by_cell(over_another(results, protocol, "max", variant, rival))
         if len(cells) >= 2:
             gain = f"{interval(cells).gain} in {len(cells)} cells"
-            told.append(f"MAX {printed('ilp-alg1')}, {words} {gain} (not judged)")
+            told.append(f"MAX {printed('ilp-alg1')}, {words}: {gain} (not judged)")
     best = next((state for state in (State.HOLDS, State.OPEN, State.FAILS) if state in states), State.UNTESTED)
     listed = "".join(f"\n    - {one}" for one in told)
     return Judgement(best, f"points over SL, the mean over cells and its interval{listed}")
