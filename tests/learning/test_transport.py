@@ -23,17 +23,20 @@ class Listed:
     """The problem over listed label vectors: q in one vector, and A with A q the counts."""
 
     def __init__(
-        self, scores: Tensor, preimages: list[np.ndarray], ratios: np.ndarray, eta: float, tau: float, pooled: bool
+        self, scores: Tensor, preimages: list[np.ndarray], ratios: np.ndarray, eta: float, tau: float, pooled: Any
     ) -> None:
         batch, arity, classes = scores.shape
         self.eta, self.tau, self.arity = eta, tau, arity
-        self.target = (batch * arity * ratios if pooled else batch * np.broadcast_to(ratios, (arity, classes))).ravel()
+        row_of = [0] * arity if pooled is True else list(range(arity)) if pooled is False else pooled
+        target = np.zeros((max(row_of) + 1, classes))
+        np.add.at(target, row_of, batch * np.broadcast_to(ratios, (arity, classes)))
+        self.target = target.ravel()
         self.sample = np.repeat(np.arange(batch), [len(p) for p in preimages])
         self.vectors = np.concatenate(preimages)
         self.cost = -scores.numpy()[self.sample[:, None], np.arange(arity), self.vectors].sum(axis=1)
         self.counts = np.zeros((len(self.target), len(self.sample)))
         for i in range(arity):
-            rows = self.vectors[:, i] if pooled else i * classes + self.vectors[:, i]
+            rows = row_of[i] * classes + self.vectors[:, i]
             np.add.at(self.counts, (rows, np.arange(len(rows))), 1.0)
 
     def objective(self, q: np.ndarray) -> float:
@@ -93,13 +96,17 @@ def draw_problem(data: st.DataObject, zeros: bool = False) -> dict[str, Any]:
     spread = data.draw(st.sampled_from([0.0, 1.0, 3.0]))
     scores = torch.from_numpy(rng.normal(size=(batch, sigma.arity, sigma.num_classes)) * spread).log_softmax(-1)
     weak = data.draw(oracles.weak_for(sigma, batch))
-    pooled = data.draw(st.booleans())
-    shape = (sigma.arity,) if not pooled and data.draw(st.booleans()) else ()
+    pooled = data.draw(st.sampled_from([False, True, "some"]))
+    shape = (sigma.arity,) if pooled is not True and data.draw(st.booleans()) else ()
     ratios = rng.dirichlet(np.full(sigma.num_classes, 2.0), size=shape)
     if zeros:
         ratios = np.where(rng.random(ratios.shape) < 0.4, 0.0, ratios)
         ratios[ratios.sum(axis=-1) == 0] = 1.0
         ratios /= ratios.sum(axis=-1, keepdims=True)
+    if pooled == "some":  # any of the rows, used or not
+        pooled = rng.integers(0, sigma.arity, size=sigma.arity).tolist()
+        pooled = [sorted(set(pooled)).index(row) for row in pooled]
+        ratios = ratios[pooled] if shape else ratios
     return {
         "log_scores": scores,
         "weak": weak,
@@ -248,7 +255,6 @@ def real_batch(sigma: Sigma, batch: int = 64, seed: int = 0) -> tuple[Tensor, Te
     return (scores + 3 * torch.nn.functional.one_hot(hidden, 10)).log_softmax(-1), sigma.apply(hidden), ratios
 
 
-@pytest.mark.parametrize("sigma", [nslimb.sigma.maximum(5), nslimb.sigma.total(4)], ids=repr)
 def test_where_the_way_to_a_small_eta_fails_it_is_not_gone_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eleven levels lead from 1 to 1e-6; of those after a failure only the last is tried."""
     monkeypatch.setattr(dual, "_MAX_STEPS", 2)
@@ -262,6 +268,7 @@ def test_where_the_way_to_a_small_eta_fails_it_is_not_gone_to_its_end(monkeypatc
     assert torch.isfinite(found.q).all()
 
 
+@pytest.mark.parametrize("sigma", [nslimb.sigma.maximum(5), nslimb.sigma.total(4)], ids=repr)
 @pytest.mark.parametrize("pooled", [False, True])
 def test_real_sizes_take_a_handful_of_passes(sigma: Sigma, pooled: bool) -> None:
     scores, weak, ratios = real_batch(sigma)
@@ -363,7 +370,14 @@ GOOD = torch.zeros(2, 2, 3).log_softmax(-1)
         ({"eta": float("inf")}, "eta: expected finite numbers above 0, got inf"),
         ({"eta": True}, "eta: expected finite numbers above 0, got True"),
         ({"tau": [False, True]}, "tau: expected finite numbers of at least 0"),
-        ({"pooled": "yes"}, "pooled: expected True or False, got 'yes'"),
+        ({"pooled": "yes"}, "pooled: expected True, False, or a whole number for each of 2 positions, got 'yes'"),
+        ({"pooled": [0]}, r"pooled: expected True, False, or a whole number for each of 2 positions, got \[0\]"),
+        ({"pooled": [0, 0.5]}, "pooled: expected True, False, or a whole"),
+        ({"pooled": None}, "pooled: expected True, False, or a whole"),
+        (
+            {"ratios": [[0.2, 0.3, 0.5], [0.2, 0.4, 0.4]], "pooled": [1, 1]},
+            "ratios: expected the same ratios at positions that are pooled, got others at position 1 than at 0",
+        ),
         ({"tau": -0.1}, "tau: expected finite numbers of at least 0, got -0.1"),
         ({"tau": float("inf")}, "tau: expected finite numbers of at least 0, got inf"),
         ({"tau": "much"}, "tau: expected finite numbers"),

@@ -18,7 +18,7 @@ from nslimb.data import Samples
 from nslimb.errors import InvalidInput
 from nslimb.learning import Batch, dual, make_method
 from nslimb.learning.methods import method_class
-from nslimb.learning.methods.sot import NotConverged
+from nslimb.learning.methods.sot import NotConverged, pools
 from nslimb.learning.noise import estimate_noise
 from nslimb.learning.weights import CAP, weak_weights
 from nslimb.networks import build
@@ -301,6 +301,29 @@ def test_transport_trains_towards_pooled_soft_pseudolabels_with_its_settings(nam
         q = nslimb.soft_pseudolabels(log_scores.detach(), drawn.weak, SIGMA, RATIOS, 0.7, 3.0, pooled).q
         expected = -(q * log_scores).sum(dim=-1).mean(dim=-1)
         assert torch.allclose(method.loss(drawn), expected) == pooled
+
+
+def test_transport_pools_positions_that_share_a_marginal() -> None:
+    """The digits of a formula, and its operators; ratios that differ within a group keep its positions apart."""
+    sigma = nslimb.sigma.formula(5)
+    digits, operators = np.repeat([0.1, 0.0], [10, 3]), np.repeat([0.0, 1 / 3], [10, 3])
+    shared = torch.tensor(np.stack([digits, operators] * 2 + [digits]))
+    assert pools(sigma, shared) == [0, 1, 0, 1, 0]
+    assert pools(sigma, shared[0]) is True
+    own = shared.clone()
+    own[2, :2] = torch.tensor([0.15, 0.05])
+    assert pools(sigma, own) == [0, 1, 2, 1, 0]
+    method = make_method("sot-gold", sigma, gold_ratios=shared.numpy())
+    generator = torch.Generator().manual_seed(1)
+    least, most = torch.tensor([0, 10] * 2 + [0]), torch.tensor([10, 13] * 2 + [10])
+    labels = (least + torch.rand(8, 5, generator=generator) * (most - least)).long()
+    scores = torch.randn(8, 5, 13, generator=generator).log_softmax(-1)
+    weak = sigma.apply(labels)
+    expected = nslimb.soft_pseudolabels(scores, weak, sigma, shared, pooled=[0, 1, 0, 1, 0])
+    method.begin(Samples(*([labels.numpy(), weak.numpy()] * 2), test=labels[:, 0].numpy()))
+    torch.testing.assert_close(method.targets(scores, weak), expected.q)
+    assert not torch.equal(expected.potentials[0], expected.potentials[1])
+    assert torch.equal(expected.potentials[0], expected.potentials[2])
 
 
 def test_the_term_on_the_mean_waits_for_its_epochs() -> None:

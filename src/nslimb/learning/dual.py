@@ -1,7 +1,7 @@
 """The dual of the transport over pre-images, and its ascent by a quasi-Newton method.
 
-For log-scores log P [n, M, c], ratios r and potentials v, both [R, c], with R = M rows that count T = n labels each, or
-one row that counts all T = n M (in a family, those that the members of the samples have):
+For log-scores log P [n, M, c], ratios r and potentials v, both [R, c], each row for the T labels of one position or of
+several (n a position; in a family, as many as the members of the samples have), v_i the potentials of position i's row:
 
     D(v) = -eta sum_l log Z_l((log P + v) / eta)  +  tau T sum_ij r_ij (1 - exp(-v_ij / tau)),
 
@@ -43,6 +43,15 @@ def weigh(sigma: Sigma, scores: Tensor, weak: Tensor) -> tuple[Tensor, Tensor]:
     return log_z.detach(), posterior
 
 
+def by_row(values: Tensor, row_of: Tensor, rows: int, dim: int) -> Tensor:
+    """The sums over the positions of each row, along the axis of the positions."""
+    if rows == 1:
+        return values.sum(dim=dim, keepdim=True)
+    shape = list(values.shape)
+    shape[dim] = rows
+    return values.new_zeros(shape).index_add(dim, row_of, values)
+
+
 class State(NamedTuple):
     """Where the ascent stands, for each of G settings of eta and tau."""
 
@@ -73,13 +82,10 @@ class Dual:
     scores: Tensor  # float64 [n, M, c]
     weak: Tensor  # int64 [n] or sequences [n, L], or sets or log-weights [n, S]
     sigma: Sigma
+    row_of: Tensor  # int64 [M], the row that counts the labels of each position
     totals: Tensor  # T of each row, at least 1, [R, 1]
     log_counts: Tensor  # log(T r), [R, c]
     live: Tensor  # bool [R, c]
-
-    def rows(self, q: Tensor) -> Tensor:
-        """[G, n, M, c] -> [G, R, T, c]."""
-        return q.transpose(1, 2).reshape(q.shape[0], self.live.shape[0], -1, q.shape[3])
 
     def evaluate(self, v: Tensor, eta: Tensor, tau: Tensor) -> State:
         """The state at v for eta and tau [G, 1, 1].
@@ -87,13 +93,13 @@ class Dual:
         A shift of a row of v changes no q. D is highest where sum_j r_j exp(-v_j / tau) = 1, as at the solution. That
         level is kept apart from v, whose differences alone then set the precision.
         """
-        scaled = (self.scores + v.unsqueeze(1)) / eta.unsqueeze(1)
+        scaled = (self.scores + v[:, self.row_of].unsqueeze(1)) / eta.unsqueeze(1)
         weak = self.weak.repeat(v.shape[0], *[1] * (self.weak.dim() - 1))
         if weak.is_floating_point():
             weak = weak / eta.view(-1, 1).repeat_interleave(len(self.weak), dim=0)
         log_z, posterior = weigh(self.sigma, scaled.flatten(0, 1), weak)
         q = posterior.view(scaled.shape)
-        counts = self.rows(q).sum(dim=2).clamp_min_(_TINY)
+        counts = by_row(q.sum(dim=1), self.row_of, v.shape[1], dim=1).clamp_min_(_TINY)
         log_counts = counts.log()
         wanted = (self.log_counts - v / tau).where(self.live, -math.inf)
         counted = self.live.any(dim=1, keepdim=True)  # a position that no sample has has no live label
@@ -120,8 +126,9 @@ class Dual:
         of W is taken out.
         """
         root = state.counts.sqrt()
-        x = self.rows(state.q) / root.unsqueeze(2)
-        within = x.transpose(2, 3) @ x - root.unsqueeze(3) * (root / self.totals).unsqueeze(2)
+        x = state.q.transpose(1, 2) / root[:, self.row_of].unsqueeze(2)  # [G, M, n, c]
+        within = by_row(x.transpose(2, 3) @ x, self.row_of, root.shape[1], dim=1)
+        within = within - root.unsqueeze(3) * (root / self.totals).unsqueeze(2)
         if within.shape[1] > 1:  # [G, R, c, R, c]
             within = torch.diag_embed(within.permute(0, 2, 3, 1)).permute(0, 3, 1, 4, 2)
         matrix = within.reshape(root.shape[0], self.live.numel(), -1) / -eta

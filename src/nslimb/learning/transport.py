@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from nslimb.adjustment.inputs import check_positive
-from nslimb.checks import check_bool, check_log_scores, check_ratios
+from nslimb.arrays import FloatArray
+from nslimb.checks import check_log_scores, check_ratios
 from nslimb.errors import InvalidInput
-from nslimb.learning.dual import Dual, State, climb, weigh
+from nslimb.learning.dual import Dual, State, by_row, climb, weigh
 from nslimb.sigma.component import Sigma
 from nslimb.sigma.sets import members
 
@@ -20,6 +23,7 @@ _LOWEST = -1e3
 # Eta below 1 is approached from 1, a factor of 4 at a time, each but the last solved to this tolerance.
 _FACTOR = 4.0
 _ON_THE_WAY = 0.1
+_SAME = 1e-9  # ratios that differ by less are the same
 
 
 class SoftPseudoLabels(NamedTuple):
@@ -39,7 +43,7 @@ def soft_pseudolabels(
     ratios: Any,
     eta: Any = 1.0,
     tau: Any = 10.0,
-    pooled: bool = False,
+    pooled: bool | Sequence[int] = False,
     *,
     tolerance: float = 1e-6,
 ) -> SoftPseudoLabels:
@@ -51,7 +55,8 @@ def soft_pseudolabels(
         sum_l (<-log P, Q>_l - eta H(q_l))  +  tau sum_i KL(sum_l Q_i[l] || B r_i),
 
     KL(a || b) = sum a log(a / b) - a + b. ``ratios`` is [c], or [M, c] where positions differ. ``pooled=True`` counts
-    the labels of all positions together: one KL(sum_l sum_i Q_i[l] || B M r), with ``ratios`` [c] and c potentials.
+    the labels of all positions together: one KL(sum_l sum_i Q_i[l] || B M r), with ``ratios`` [c] and c potentials. A
+    number for each position, such as ``sigma.groups``, counts those of the same number together.
     ``eta > 0`` and ``tau >= 0`` may be arrays that broadcast: all settings are then solved together.
 
     Weak labels may be sets (bool [B, S]: q_l lives on the union of their pre-images) or log-weights w (float [B, S]),
@@ -80,7 +85,7 @@ def soft_pseudolabels(
     eta, tau
         Smoothing above 0, and the pull of the ratios; numbers or arrays that broadcast.
     pooled
-        Count the labels of all positions together.
+        Count the labels of all positions together, or of those with the same number; they then share their ratios.
     tolerance
         The relative error of the counts at which it has converged.
 
@@ -106,9 +111,9 @@ def soft_pseudolabels(
     Sigma.check(sigma, families=True)
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
-    given = torch.from_numpy(check_ratios(ratios, None if pooled else sigma.arity, sigma.num_classes))
     etas, taus = _settings(eta, tau, log_scores.device)
-    check_bool("pooled", pooled)
+    row_of = _rows(pooled, sigma.arity)
+    given = _of_rows(check_ratios(ratios, None if pooled is True else sigma.arity, sigma.num_classes), row_of)
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
     shape, size = etas.shape, log_scores.shape[1:]
@@ -119,14 +124,14 @@ def soft_pseudolabels(
     etas, taus = etas.reshape(-1), taus.reshape(-1)
     if not bool((taus > 0).any()):  # then ratios do not matter, not even those of 0
         given = torch.full_like(given, 1 / sigma.num_classes)
-    rows = given.expand(1 if pooled else sigma.arity, -1).to(log_scores.device)
+    rows, row_of = given.to(log_scores.device), row_of.to(log_scores.device)
     with torch.inference_mode(False), torch.no_grad():
-        dual, start = _dual(log_scores.double().clamp_min(_LOWEST), observed.clone(), sigma, rows)
+        dual, start = _dual(log_scores.double().clamp_min(_LOWEST), observed.clone(), sigma, rows, row_of)
         state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
         objective, potentials = _objective(dual, state, taus), _potentials(dual, state, taus)
     return SoftPseudoLabels(
         q=state.q.to(log_scores.dtype).view(*shape, *log_scores.shape),
-        potentials=potentials.expand(-1, *size).reshape(*shape, *size),
+        potentials=potentials[:, row_of].reshape(*shape, *size),
         objective=objective.view(shape),
         iterations=iterations.view(shape),
         converged=converged.view(shape),
@@ -144,31 +149,54 @@ def _settings(eta: Any, tau: Any, device: torch.device) -> tuple[Tensor, Tensor]
     return etas.to(device), taus.to(device)
 
 
-def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor) -> tuple[Dual, Tensor]:
+def _rows(pooled: Any, arity: int) -> Tensor:
+    """Which of R rows each position counts for, [M]."""
+    if isinstance(pooled, bool):
+        return torch.zeros(arity, dtype=torch.int64) if pooled else torch.arange(arity)
+    numbers = list(pooled) if isinstance(pooled, (Sequence, np.ndarray)) and not isinstance(pooled, str) else None
+    if numbers is None or len(numbers) != arity or not all(isinstance(n, (int, np.integer)) for n in numbers):
+        raise InvalidInput("pooled", f"True, False, or a whole number for each of {arity} positions", repr(pooled))
+    return torch.from_numpy(np.unique(np.asarray(numbers), return_inverse=True)[1].reshape(-1))
+
+
+def _of_rows(ratios: FloatArray, row_of: Tensor) -> Tensor:
+    """The ratios [R, c] of the rows, from [c] or [M, c]."""
+    each = torch.from_numpy(ratios).expand(len(row_of), -1)
+    first = torch.stack([(row_of == row).nonzero()[0, 0] for row in row_of.unique()])
+    other = (each - each[first][row_of]).abs().amax(dim=1) > _SAME
+    if bool(other.any()):
+        position = int(other.nonzero()[0])
+        alike = int(first[row_of[position]])
+        raise InvalidInput(
+            "ratios", "the same ratios at positions that are pooled", f"others at position {position} than at {alike}"
+        )
+    return each[first]
+
+
+def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor, row_of: Tensor) -> tuple[Dual, Tensor]:
     """The dual for ratios [R, c], and the potentials to start from: 0, or -inf where a ratio is 0."""
     allowed = weak if weak.dtype == torch.int64 else members(weak)
     some = allowed.unique(dim=0)
     even = scores.new_zeros((len(some), *scores.shape[1:]))
-    live = _any(weigh(sigma, even, some)[1], len(ratios))
+    live = _any(weigh(sigma, even, some)[1], row_of, len(ratios))
     start = torch.zeros_like(ratios).masked_fill(live & (ratios == 0), -math.inf)
     if bool((start < 0).any()):
         # What is left may exclude further labels, whose ratios are above 0.
-        log_z, posterior = weigh(sigma, even + start, some)
+        log_z, posterior = weigh(sigma, even + start[row_of], some)
         if bool((log_z == -math.inf).any()):
-            _refuse(allowed, some[log_z == -math.inf][0], ratios)
-        live = _any(posterior, len(ratios))
+            _refuse(allowed, some[log_z == -math.inf][0], ratios[row_of])
+        live = _any(posterior, row_of, len(ratios))
     used = sigma.used(weak)
     each = scores.new_full((scores.shape[1], 1), len(scores))
     if used is not None:
         each = used.sum(dim=0).to(scores).unsqueeze(1)
-    totals = each if len(ratios) == len(each) else each.sum(dim=0, keepdim=True)
-    return Dual(scores, weak, sigma, totals.clamp_min(1.0), (ratios * totals).log(), live), start
+    totals = by_row(each, row_of, len(ratios), dim=0)
+    return Dual(scores, weak, sigma, row_of, totals.clamp_min(1.0), (ratios * totals).log(), live), start
 
 
-def _any(posterior: Tensor, rows: int) -> Tensor:
-    """Which labels are possible at each position [M, c], or at any [1, c]."""
-    possible = (posterior > 0).any(dim=0)
-    return possible if rows == len(possible) else possible.any(dim=0, keepdim=True)
+def _any(posterior: Tensor, row_of: Tensor, rows: int) -> Tensor:
+    """Which labels are possible at some position of each row, [R, c]."""
+    return by_row((posterior > 0).any(dim=0).long(), row_of, rows, dim=0) > 0
 
 
 def _refuse(weak: Tensor, label: Tensor, ratios: Tensor) -> None:

@@ -15,6 +15,7 @@ from nslimb.data.samples import Samples
 from nslimb.learning.methods.pseudolabelling import Pseudolabelling, PseudolabelSettings
 from nslimb.learning.methods.ratios import Alg1Ratios, GoldRatios, WindowRatios
 from nslimb.learning.transport import soft_pseudolabels
+from nslimb.sigma.component import Sigma
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,22 @@ class SotEmpSettings(SotSettings):
         check_count("pre_epochs", self.pre_epochs, least=0)
 
 
+def pools(sigma: Sigma, ratios: Tensor) -> bool | list[int]:
+    """Which positions share a marginal, given ratios [c] or [M, c]: all, or those of a group with equal ratios."""
+    if ratios.dim() == 1:
+        return True
+    groups = sigma.groups or (0,) * sigma.arity
+    index: dict[tuple[int, tuple[float, ...]], int] = {}
+    rows = zip(groups, map(tuple, ratios.tolist()), strict=True)
+    return [index.setdefault(row, len(index)) for row in rows]
+
+
 class NotConverged(UserWarning):
     """Training went on with soft pseudolabels that are not the solution."""
 
 
 class Sot(Pseudolabelling):
-    """The transport; positions are pooled where all share a marginal, and each for itself where some do not."""
+    """The transport; positions that share a marginal are pooled."""
 
     milliseconds_per_label = 0.05  # at most 0.04 in the published runs
     Settings = SotSettings
@@ -58,7 +69,7 @@ class Sot(Pseudolabelling):
 
     def targets(self, log_scores: Tensor, weak: Tensor) -> Tensor:
         ratios, (eta, tau) = self.ratios, (self.settings.eta, self.settings.tau)
-        pooled = ratios is not None and ratios.dim() == 1
+        pooled = ratios is not None and pools(self.sigma, ratios)
         found = soft_pseudolabels(log_scores, weak, self.sigma, ratios, eta=eta, tau=tau, pooled=pooled)
         self.converged.append(found.converged)
         return found.q
