@@ -470,7 +470,7 @@ def test_grids_of_their_own_are_compared_with_sl(results: Results) -> None:
     plain = "SL, not augmented"
     assert ablation[""] == ["", "seeds", "SL", "bias", plain, "recipe", "bias - SL", "recipe - SL"]
     assert ablation["MAX-4, rho=50"] == ["MAX-4, rho=50", "3", "82.0", "84.0", "80.0", "88.0", "+2.0", "+6.0"]
-    assert "Recipe, over SL, not augmented: mean over rows +6.0 (-19.4 to +31.4)." in told  # 4 and 8
+    assert "*Recipe* over *SL, not augmented*: mean over rows +6.0 (-19.4 to +31.4)." in told  # 4 and 8
     assert "all methods, SL too, train on augmented images but those that say so" in told
     assert ablation["mean over rows (its 95 % interval)"][-1].startswith("+4.5 (")
     noise = {row[0]: row for row in rows_of(told.split("### Wrong weak labels")[1])}

@@ -93,7 +93,7 @@ def _over_plain(means: pd.DataFrame) -> Iterator[str]:
         if method in means:
             found = _means(means[[method]].sub(means[_PLAIN], axis="index"))
             told = "; ".join(f"{name.partition(' (')[0]} {gain}" for name, (gain,) in found)
-            yield f"{printed(method).capitalize()}, over {printed(_PLAIN)}: {told}."
+            yield f"*{printed(method).capitalize()}* over *{printed(_PLAIN)}*: {told}."
 
 
 def _means(gained: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
