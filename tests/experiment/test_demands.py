@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -93,6 +94,17 @@ def test_costs_are_found_again_from_the_seconds_of_runs() -> None:
     found = by_method(frame[frame["network"] == "lenet"], networks.reset_index())
     assert found.loc["records", "median"] == pytest.approx(0.05)
     assert found.loc["ilp-emp", "largest"] == pytest.approx(0.3)
+
+
+def test_the_costs_that_are_kept_are_those_of_all_published_runs() -> None:
+    docs = CONFIGS.parent / "docs"
+    costs, runs = (pd.read_csv(docs / name) for name in ("costs.csv", "results/runs.csv"))
+    runs = runs[runs["adjustment"] == "none"]
+    assert costs["runs"].sum() == len(runs)
+    taken, foretold = ((costs[key] * costs["runs"]).sum() / 3600 for key in ("seconds", "foretold"))
+    assert taken == pytest.approx(runs["seconds"].sum() / 3600, abs=0.01)
+    told = f"of the {len(runs)} runs of these grids {foretold:.1f} hours are foretold and {taken:.1f} were taken"
+    assert told in " ".join((docs / "scale.md").read_text().split())
 
 
 def test_one_proof_a_sample_leaves_no_program_to_solve() -> None:

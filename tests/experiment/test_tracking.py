@@ -52,6 +52,17 @@ what = mirror_cell(sys.argv[1], "max", (results / path).parent, {"sl": path}, "0
 FILES = ["classes.png", "history.csv", "metrics.json", "model.pt", "run.yaml"]
 
 
+def test_the_benchmark_mirrors_runs_as_the_workflow_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import bench_load
+
+    monkeypatch.setattr(bench_load, "RUNS", 2)
+    assert bench_load.tracking(tmp_path).value > 0
+    store = client(tracking_uri(tmp_path))
+    experiment = store.get_experiment_by_name("max_full (load, exact)")
+    assert len(store.search_runs([experiment.experiment_id])) == 2
+
+
 def in_a_process_of_its_own(uri: str, results: Path, path: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", CODE, uri, str(results), path])
 
