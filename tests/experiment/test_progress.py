@@ -95,7 +95,8 @@ def test_one_line_in_place_or_plain_lines(
 def test_what_killed_jobs_left_aside_is_swept_away(config: Config) -> None:
     folder = config.results / "cell"
     with written_aside(folder / "metrics.json") as aside:
-        left = aside.with_name(aside.name[:-9] + "x" + aside.name[-8:])  # another one, by its name
+        other = "y" if aside.name[-9] == "x" else "x"
+        left = aside.with_name(aside.name[:-9] + other + aside.name[-8:])  # another one, by its name
         for path in (left, folder / "history.csv", folder / ".lock"):
             path.write_text("half")
             os.utime(path, (time.time() - 60, time.time() - 60))
