@@ -612,6 +612,49 @@ def test_the_page_and_its_figures_are_written_and_belong_together(folder: Path, 
     assert "docs/results/frontier.png" in readme.read_text()
 
 
+def test_what_is_said_below_figure_1_is_so() -> None:
+    """Written by hand; oracle: the class accuracies of the CSV files."""
+    below: dict[tuple[str, int], list[int]] = defaultdict(list)
+    with (FOLDER / "epochs.csv").open(newline="") as stream:
+        for row in csv.DictReader(stream):
+            if (row["protocol"], row["benchmark"], row["M"]) == ("paper", "max", "2"):
+                low = sum(float(share) < 20 for share in row["class_accuracy"].split())
+                below[row["method"], int(row["epoch"])].append(low)
+    assert not any(any(low) for (method, _), low in below.items() if method == "sl")
+    assert sorted(below["sl-few", 100]) == [0, 1, 2]
+    assert min(below["sl-few", 20]) > 5
+    values = defaultdict(list)
+    with (ROOT / "reference" / "class_accuracy.csv").open(newline="") as stream:
+        for row in csv.DictReader(stream):
+            if row["figure"] == "fig1":
+                values[row["series"]].append(float(row["value"]))
+    assert [values[f"epoch {epoch}"].count(0) for epoch in (20, 40)] == [6, 4]
+    assert sum(value < 20 for value in values["epoch 100"]) == 4
+
+
+def test_what_is_said_of_levels_of_chance_is_so() -> None:
+    """The numbers in docs/decisions.md, written by hand, against docs/selection_criteria.csv without pandas."""
+    changes = defaultdict(list)
+    with (ROOT / "docs" / "selection_criteria.csv").open(newline="") as stream:
+        for row in csv.DictReader(stream):
+            key = (row["criterion"], row["chance"], row["adjustment"])
+            changes[key].append(float(row["after"]) - float(row["before"]))
+    assert {len(values) for values in changes.values()} == {75}
+    text = " ".join((ROOT / "docs" / "decisions.md").read_text().split())
+    for criterion, level, loses in (
+        ("accuracy", "0.0", "({:.1f})"),
+        ("likelihood", "0.0", "({:.1f})"),
+        ("accuracy", "2.0", "({:.1f})"),
+        ("likelihood", "2.0", "(none loses)"),
+        ("accuracy", "2.5", "(none loses)"),
+        ("likelihood", "2.5", "(none)"),
+    ):
+        la, carot = (changes[criterion, level, name] for name in ("la", "carot"))
+        least = min(*la, *carot)
+        assert (least < 0) == ("{" in loses)
+        assert f"{statistics.mean(la):+.2f} and {statistics.mean(carot):+.2f} {loses.format(least)}" in text
+
+
 def test_the_committed_page_and_readme_are_those_of_the_committed_files() -> None:
     """Every number of ours in both comes from docs/results, and the tables once more from runs.csv by other means."""
     results = load()

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -294,3 +295,6 @@ def test_classes_go_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for ticks in (right.get_xticklabels(), right.get_yticklabels()):
         assert [text.get_text() for text in ticks] == list(names)
     assert class_label(0, "50 $ (new)") == "00 50 _ _new_"  # what MLflow takes
+    never, *_ = draw(replace(run, history=[replace(row, test_class_accuracy=None) for row in run.history]), TITLE).axes
+    assert never.get_legend() is None
+    assert not never.lines

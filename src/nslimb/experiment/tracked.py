@@ -158,7 +158,7 @@ def draw(run: Tracked, title: str) -> Any:
     figure, ((left, right),) = subplots(1, 2, size=(8.0, 3.2))
     looks = [row for row in run.history if row.test_class_accuracy is not None]
     epochs = [row.epoch for row in looks]
-    shown = 100 * np.array([row.test_class_accuracy for row in looks], dtype=float).reshape(len(looks), -1)
+    shown = 100 * np.array([row.test_class_accuracy for row in looks], dtype=float)
     for number, (name, values) in enumerate(zip(run.classes, shown.T, strict=False)):
         dash = ("-", "--", ":")[number // len(COLOURS) % 3]
         left.plot(epochs, values, dash, color=COLOURS[number % len(COLOURS)], linewidth=1, label=as_text(name))

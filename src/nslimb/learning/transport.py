@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from nslimb.adjustment.inputs import check_positive
-from nslimb.arrays import FloatArray
+from nslimb.arrays import FloatArray, IntArray
 from nslimb.checks import check_log_scores, check_ratios
 from nslimb.errors import InvalidInput
 from nslimb.learning.dual import Dual, State, by_row, climb, weigh
@@ -112,8 +112,9 @@ def soft_pseudolabels(
     check_log_scores(log_scores, sigma.arity, sigma.num_classes)
     observed = sigma.check_explained(weak, len(log_scores), log_scores.device)
     etas, taus = _settings(eta, tau, log_scores.device)
-    row_of = _rows(pooled, sigma.arity)
-    given = _of_rows(check_ratios(ratios, None if pooled is True else sigma.arity, sigma.num_classes), row_of)
+    places, first = _pooling(pooled, sigma.arity)
+    each = check_ratios(ratios, None if pooled is True else sigma.arity, sigma.num_classes)
+    given = torch.from_numpy(_of_rows(each, places, first))
     if not isinstance(tolerance, float) or not 0 < tolerance < 1:
         raise InvalidInput("tolerance", "a number between 0 and 1", repr(tolerance))
     shape, size = etas.shape, log_scores.shape[1:]
@@ -124,7 +125,7 @@ def soft_pseudolabels(
     etas, taus = etas.reshape(-1), taus.reshape(-1)
     if not bool((taus > 0).any()):  # then ratios do not matter, not even those of 0
         given = torch.full_like(given, 1 / sigma.num_classes)
-    rows, row_of = given.to(log_scores.device), row_of.to(log_scores.device)
+    rows, row_of = given.to(log_scores.device), torch.from_numpy(places).to(log_scores.device)
     with torch.inference_mode(False), torch.no_grad():
         dual, start = _dual(log_scores.double().clamp_min(_LOWEST), observed.clone(), sigma, rows, row_of)
         state, iterations, converged = _along_eta(dual, start, etas, taus, tolerance)
@@ -149,28 +150,28 @@ def _settings(eta: Any, tau: Any, device: torch.device) -> tuple[Tensor, Tensor]
     return etas.to(device), taus.to(device)
 
 
-def _rows(pooled: Any, arity: int) -> Tensor:
-    """Which of R rows each position counts for, [M]."""
+def _pooling(pooled: Any, arity: int) -> tuple[IntArray, IntArray]:
+    """Which of R rows each position counts for, [M], and a position of each row, [R]."""
     if isinstance(pooled, bool):
-        return torch.zeros(arity, dtype=torch.int64) if pooled else torch.arange(arity)
-    numbers = list(pooled) if isinstance(pooled, (Sequence, np.ndarray)) and not isinstance(pooled, str) else None
-    if numbers is None or len(numbers) != arity or not all(isinstance(n, (int, np.integer)) for n in numbers):
-        raise InvalidInput("pooled", f"True, False, or a whole number for each of {arity} positions", repr(pooled))
-    return torch.from_numpy(np.unique(np.asarray(numbers), return_inverse=True)[1].reshape(-1))
+        numbers: Any = [0] * arity if pooled else range(arity)
+    else:
+        numbers = pooled if isinstance(pooled, (Sequence, np.ndarray)) and not isinstance(pooled, str) else ()
+        if len(numbers) != arity or not all(isinstance(number, (int, np.integer)) for number in numbers):
+            expected = f"True, False, or a whole number for each of {arity} positions"
+            raise InvalidInput("pooled", expected, repr(pooled))
+    _, first, row_of = np.unique(np.asarray(numbers), return_index=True, return_inverse=True)
+    return row_of.reshape(-1), first
 
 
-def _of_rows(ratios: FloatArray, row_of: Tensor) -> Tensor:
+def _of_rows(ratios: FloatArray, row_of: IntArray, first: IntArray) -> FloatArray:
     """The ratios [R, c] of the rows, from [c] or [M, c]."""
-    each = torch.from_numpy(ratios).expand(len(row_of), -1)
-    first = torch.stack([(row_of == row).nonzero()[0, 0] for row in row_of.unique()])
-    other = (each - each[first][row_of]).abs().amax(dim=1) > _SAME
-    if bool(other.any()):
-        position = int(other.nonzero()[0])
-        alike = int(first[row_of[position]])
-        raise InvalidInput(
-            "ratios", "the same ratios at positions that are pooled", f"others at position {position} than at {alike}"
-        )
-    return each[first]
+    each = np.broadcast_to(ratios, (len(row_of), ratios.shape[-1]))
+    rows = each[first]
+    other = np.flatnonzero((np.abs(each - rows[row_of]) > _SAME).any(axis=1))
+    if len(other):
+        told = f"others at position {other[0]} than at {first[row_of[other[0]]]}"
+        raise InvalidInput("ratios", "the same ratios at positions that are pooled", told)
+    return rows
 
 
 def _dual(scores: Tensor, weak: Tensor, sigma: Sigma, ratios: Tensor, row_of: Tensor) -> tuple[Dual, Tensor]:

@@ -18,6 +18,8 @@ from nslimb.learning.methods import METHODS
 Frame = pd.DataFrame
 FOLDER = places.ROOT / "docs" / "results"
 TITLES = {"max": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
+CELL = ["benchmark", "M", "rho"]
+CELL_AND_SEED = [*CELL, "seed"]
 FULL = ("max", "sum")  # those with the paper's number of samples and its network
 FORMULAS = "hwf"
 FEW = "sl-few"  # SL on the few samples with which Figure 1 is as the paper draws it
@@ -53,7 +55,7 @@ CHANGED = {
 _COLUMNS = {
     **COLUMNS,
     "clock": CLOCK,
-    "predictions": ["benchmark", "M", "rho", "class", "ratio", "bound", "evidence"],
+    "predictions": [*CELL, "class", "ratio", "bound", "evidence"],
     "figure_2": ["partial_risk", "class", "local", "certified", "ratio", "case"],
     **{
         name: ["entry", *COLUMNS["runs"]]
@@ -158,7 +160,7 @@ class Results:
 
     def cells(self, *benchmarks: str) -> list[Place]:
         """The cells of the paper's tables and of what has run, of these benchmarks (all if none is named)."""
-        frames = [frame[["benchmark", "M", "rho"]] for frame in (self.distinct, self.runs) if len(frame)]
+        frames = [frame[CELL] for frame in (self.distinct, self.runs) if len(frame)]
         found = {Place(*map(str, row)) for frame in frames for row in frame.drop_duplicates().to_numpy()}
         wanted = [place for place in found if not benchmarks or place.benchmark in benchmarks]
         return sorted(wanted, key=lambda place: place.order)

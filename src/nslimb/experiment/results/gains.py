@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from nslimb.experiment.results.data import FULL, TITLES, Results
+from nslimb.experiment.results.data import CELL, CELL_AND_SEED, FULL, TITLES, Results
 
-CELL = ["benchmark", "M", "rho"]
-PAIR = [*CELL, "seed"]
 BALANCED = "sl-balanced"
 AUGMENTED = "sl-affine"  # SL with the augmentation that mitigations train with in `exact`, on these
 
@@ -33,11 +31,11 @@ def over_sl(results: Results, protocol: str, method: str, adjustment: str = "non
 
 def _paired(runs: pd.DataFrame, one: tuple[str, str], other: tuple[str, str]) -> pd.DataFrame:
     both = [
-        runs[(runs["method"] == method) & (runs["adjustment"] == adjustment)][[*PAIR, "accuracy"]]
+        runs[(runs["method"] == method) & (runs["adjustment"] == adjustment)][[*CELL_AND_SEED, "accuracy"]]
         for method, adjustment in (one, other)
     ]
-    frame = both[0].merge(both[1], on=PAIR, suffixes=("", "_other"))
-    return frame.assign(gain=frame["accuracy"] - frame["accuracy_other"])[[*PAIR, "gain"]]
+    frame = both[0].merge(both[1], on=CELL_AND_SEED, suffixes=("", "_other"))
+    return frame.assign(gain=frame["accuracy"] - frame["accuracy_other"])[[*CELL_AND_SEED, "gain"]]
 
 
 def by_cell(frame: pd.DataFrame) -> pd.Series:

@@ -9,8 +9,8 @@ import pandas as pd
 from scipy import stats
 
 from nslimb.experiment.chance import Interval, interval, signed
-from nslimb.experiment.results.data import FULL, TITLES, Place, Results, printed, without_oracles
-from nslimb.experiment.results.gains import CELL, PAIR, by_cell, gains, over_another, over_sl
+from nslimb.experiment.results.data import CELL, CELL_AND_SEED, FULL, TITLES, Place, Results, printed, without_oracles
+from nslimb.experiment.results.gains import by_cell, gains, over_another, over_sl
 
 _PROGRAMS = ("ilp-emp", "ilp-alg1", "ilp-gold")
 _SUBSTANTIAL = 5.0
@@ -133,7 +133,7 @@ def _adjusted(runs: pd.DataFrame, protocol: str) -> pd.DataFrame:
     """What each adjustment of a weakly supervised method gains in each run."""
     own = without_oracles(runs[runs["protocol"] == protocol])
     plain = own[own["adjustment"] == "none"]
-    both = own[own["adjustment"] != "none"].merge(plain, on=[*PAIR, "method"], suffixes=("", "_plain"))
+    both = own[own["adjustment"] != "none"].merge(plain, on=[*CELL_AND_SEED, "method"], suffixes=("", "_plain"))
     return both.assign(gain=both["accuracy"] - both["accuracy_plain"])
 
 
@@ -177,14 +177,14 @@ def distances(results: Results, protocol: str) -> pd.Series:
     """Total variation of estimated and true ratios by cell and seed, mean over positions."""
     frame = results.marginals[results.marginals["protocol"] == protocol]
     frame = frame.assign(error=(frame["estimated"].astype(float) - frame["true"].astype(float)).abs() / 2)
-    positions = frame.groupby([*PAIR, "position"], sort=False)["error"].sum()
-    return positions.groupby(PAIR, sort=False).mean()
+    positions = frame.groupby([*CELL_AND_SEED, "position"], sort=False)["error"].sum()
+    return positions.groupby(CELL_AND_SEED, sort=False).mean()
 
 
 def carot_depends(results: Results, protocol: str) -> Judgement:
     """(v): what CAROT gains on SL against how far its ratios are off, by cell, by rank within each benchmark."""
     gained = gains(results, protocol, ("sl", "carot"), ("sl", "none"))
-    runs = _in_tables(gained.set_index(PAIR)["gain"])
+    runs = _in_tables(gained.set_index(CELL_AND_SEED)["gain"])
     both = pd.DataFrame({"gain": runs, "error": distances(results, protocol)}).dropna()
     cells = both.groupby(CELL, sort=False).mean().round(6)  # what ties in the files ties in ranks
     if len(cells) < 2 * _LEAST:

@@ -9,6 +9,8 @@ from nslimb.experiment.chance import interval, signed
 from nslimb.experiment.results import recall, side_grids
 from nslimb.experiment.results.data import (
     ADJUSTMENTS,
+    CELL,
+    CELL_AND_SEED,
     FULL,
     TITLES,
     Place,
@@ -21,7 +23,7 @@ from nslimb.experiment.results.frontier import RECIPE, UNAUGMENTED
 from nslimb.experiment.results.gains import AUGMENTED, BALANCED, by_cell, gains
 from nslimb.experiment.results.layout import markdown
 from nslimb.experiment.results.predictions import SAMPLES as PER_SAMPLES
-from nslimb.experiment.results.reach import CELL_AND_SEED, reachable, room
+from nslimb.experiment.results.reach import reachable, room
 
 _RIVALS = {AUGMENTED: "SL with the same augmentation", "sl": "plain SL"}
 _BESIDE = (  # what else the recipe is held against
@@ -145,8 +147,8 @@ def _where_it_is_left(results: Results) -> str:
     classes = results.classes[(results.classes["protocol"] == "exact") & (results.classes["benchmark"] == "max")]
     keys = [*CELL_AND_SEED, "class", "share", "lost"]
     wide = classes.pivot_table(index=keys, columns="method", values="accuracy").reset_index()
-    evidence = results.predictions[["benchmark", "M", "rho", "class", "evidence"]]
-    both = wide[wide["lost"] == 0].merge(evidence, on=["benchmark", "M", "rho", "class"])
+    evidence = results.predictions[[*CELL, "class", "evidence"]]
+    both = wide[wide["lost"] == 0].merge(evidence, on=[*CELL, "class"])
     if RECIPE not in both or not len(both.dropna(subset=[RECIPE, "supervised", "evidence"])):
         return ""
     both = both.dropna(subset=[RECIPE, "supervised", "evidence"])

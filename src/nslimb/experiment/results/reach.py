@@ -7,9 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment.results.data import PROTOCOLS, Place, Results
-
-CELL_AND_SEED = ["benchmark", "M", "rho", "seed"]
+from nslimb.experiment.results.data import CELL, CELL_AND_SEED, PROTOCOLS, Place, Results
 
 
 @lru_cache(maxsize=len(PROTOCOLS))  # every column of every table asks for the same
@@ -40,4 +38,4 @@ def room(results: Results, method: str, benchmark: str) -> pd.Series:
     runs = results.runs[(results.runs["protocol"] == "exact") & (results.runs["adjustment"] == "none")]
     runs = runs[(runs["method"] == method) & (runs["benchmark"] == benchmark)]
     left = limits(results).sub(runs.set_index(CELL_AND_SEED)["accuracy"]).dropna()
-    return left.groupby(CELL_AND_SEED[:3], sort=False).mean()
+    return left.groupby(CELL, sort=False).mean()

@@ -7,7 +7,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment.results.data import FULL, TITLES, Results
+from nslimb.experiment.results.data import CELL, FULL, TITLES, Results
 from nslimb.experiment.results.frontier import RECIPE, frontier
 from nslimb.experiment.results.layout import between_marks, markdown
 
@@ -28,8 +28,7 @@ def opening(results: Results) -> pd.DataFrame:
     frame = frontier(results)
     frame = frame[frame["benchmark"].isin(FULL)]
     printed = results.distinct[(results.distinct["method"] == "sl") & (results.distinct["adjustment"] == "none")]
-    keys = ["benchmark", "M", "rho"]
-    frame = frame.merge(printed[[*keys, "paper_mean"]].rename(columns={"paper_mean": "paper_sl"}), on=keys)
+    frame = frame.merge(printed[[*CELL, "paper_mean"]].rename(columns={"paper_mean": "paper_sl"}), on=CELL)
     whole = frame.dropna(subset=list(_COLUMNS))
     grouped = whole.groupby(["benchmark", "M"], sort=False)
     means: pd.DataFrame = grouped[list(_COLUMNS)].mean().assign(cells=grouped.size()).reset_index()

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nslimb.experiment.results.data import FULL, TITLES, Results, method_order, printed
+from nslimb.experiment.results.data import CELL_AND_SEED, FULL, TITLES, Results, method_order, printed
 from nslimb.experiment.results.frontier import RECIPE
 from nslimb.experiment.results.gains import AUGMENTED, BALANCED
 from nslimb.experiment.results.layout import markdown
-from nslimb.experiment.results.reach import CELL_AND_SEED
 
 _HEADS = ("macro recall", "worst class", "macro recall, told apart", "worst class, told apart", "the other classes")
 
@@ -67,7 +66,7 @@ def section(results: Results) -> str:
             values = part.get(method, (float("nan"),) * len(_HEADS))[: len(heads[name])]
             row += ["-" if np.isnan(value) else f"{value:.1f}" for value in values]
         lines.append(row)
-    told = headline(results)
+    told = headline(shown.get("max", {}))
     return (
         "### Class by class\n\n"
         + (f"**{told}**\n\n" if told else "")
@@ -83,9 +82,8 @@ def _some_lost(part: dict[str, Recall]) -> bool:
     return any(not np.isnan(recall.others) for recall in part.values())
 
 
-def headline(results: Results) -> str:
+def headline(found: dict[str, Recall]) -> str:
     """What becomes of the worst class of MAX that the weak labels tell apart; empty until all that it names has run."""
-    found = recalls(results, "max")
     if not {AUGMENTED, BALANCED, RECIPE, "supervised"} <= set(found):
         return ""
     told = {name: f"{found[name].worst_apart:.1f} %" for name in found}

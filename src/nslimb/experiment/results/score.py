@@ -14,13 +14,13 @@ from nslimb.errors import DataError
 from nslimb.experiment.chance import signed
 from nslimb.experiment.config import read_yaml
 from nslimb.experiment.results import changed
-from nslimb.experiment.results.data import Place, Results, printed
+from nslimb.experiment.results.data import CELL, Place, Results, printed
 from nslimb.experiment.results.layout import markdown, not_run
 
 Frame = pd.DataFrame
 _TABLES = {"max_full": "MAX", "sum": "SUM", "hwf": "HWF", "smallest_parent": "Smallest Parent"}
 SCORED = ("max_full", "sum")  # at the paper's number of samples, with its network; the others are reduced
-_KEYS = ["benchmark", "M", "rho", "method", "adjustment"]
+_KEYS = [*CELL, "method", "adjustment"]
 _PAPER_SEEDS = 3
 _ABOUT_SEEDS = (
     "Whether seeds alone may make the difference is judged as if the paper's numbers were means of three seeds; some "
@@ -45,8 +45,8 @@ def best_epochs(results: Results) -> Frame:
     As the released code does; among the epochs at which the test images were looked at.
     """
     epochs = results.epochs[results.epochs["protocol"] == "paper"]
-    best = epochs.groupby(["benchmark", "M", "rho", "method", "seed"], sort=False)["accuracy"].max().reset_index()
-    groups = best.groupby(["benchmark", "M", "rho", "method"])["accuracy"]
+    best = epochs.groupby([*CELL, "method", "seed"], sort=False)["accuracy"].max().reset_index()
+    groups = best.groupby([*CELL, "method"])["accuracy"]
     means = groups.agg(mean="mean", std="std", seeds="count").reset_index()
     return _beside(results.distinct[results.distinct["adjustment"] == "none"], means.assign(adjustment="none"))
 
@@ -121,9 +121,8 @@ def _of_plain(frame: Frame) -> str:
 
 def _by_sl_alone(frame: Frame) -> str:
     """What the rule is worth: how many entries the paper's own SL would meet in their place."""
-    cell = ["benchmark", "M", "rho"]
     plain = frame[(frame["method"] == "sl") & (frame["adjustment"] == "none")]
-    both = frame.merge(plain[[*cell, "paper_mean"]], on=cell, suffixes=("", "_sl"))
+    both = frame.merge(plain[[*CELL, "paper_mean"]], on=CELL, suffixes=("", "_sl"))
     met = int(((both["paper_mean_sl"] - both["paper_mean"]).abs() <= _room(both)).sum())
     return f"For comparison: the paper's own number of SL, put in for every method of its cell, would meet {met}."
 

@@ -11,10 +11,9 @@ from nslimb.experiment import places
 from nslimb.experiment.chance import interval, signed
 from nslimb.experiment.config import read_file
 from nslimb.experiment.results.costs import planned
-from nslimb.experiment.results.data import Place, Results, method_order, printed
+from nslimb.experiment.results.data import CELL_AND_SEED, Place, Results, method_order, printed
 from nslimb.experiment.results.frontier import RECIPE, UNAUGMENTED
 from nslimb.experiment.results.layout import markdown
-from nslimb.experiment.results.reach import CELL_AND_SEED
 
 _KEYS = ["entry", *CELL_AND_SEED]
 _PLAIN = "sl-plain"  # SL on images as they are
@@ -75,7 +74,7 @@ def _grid(
         return ()
     means = pd.DataFrame(rows)
     over_sl = means[own].sub(means["sl"], axis="index")
-    lines += [[name, *[""] * (1 + len(methods)), *ends] for name, ends in _means(over_sl)]
+    lines += [[f"{name} (its 95 % interval)", *[""] * (1 + len(methods)), *ends] for name, ends in _means(over_sl)]
     unless = " but those that say so" if {_PLAIN, UNAUGMENTED} & {*methods} else ""
     return (
         f"### {title}",
@@ -92,7 +91,7 @@ def _over_plain(means: pd.DataFrame) -> Iterator[str]:
     for method in (RECIPE, UNAUGMENTED):
         if method in means:
             found = _means(means[[method]].sub(means[_PLAIN], axis="index"))
-            told = "; ".join(f"{name.partition(' (')[0]} {gain}" for name, (gain,) in found)
+            told = "; ".join(f"{name} {gain}" for name, (gain,) in found)
             yield f"*{printed(method).capitalize()}* over *{printed(_PLAIN)}*: {told}."
 
 
@@ -102,9 +101,9 @@ def _means(gained: pd.DataFrame) -> Iterator[tuple[str, list[str]]]:
     of_max = complete[complete.index == "max"]
     rows = "rows" if len(complete) == len(gained) else f"the {len(complete)} rows that have all methods"
     if 1 < len(of_max) < len(complete):
-        yield "mean over MAX (its 95 % interval)", [interval(gain).gain for _, gain in of_max.items()]
+        yield "mean over MAX", [interval(gain).gain for _, gain in of_max.items()]
     if len(complete) > 1:
-        yield f"mean over {rows} (its 95 % interval)", [interval(gain).gain for _, gain in complete.items()]
+        yield f"mean over {rows}", [interval(gain).gain for _, gain in complete.items()]
 
 
 def _unfinished(grid: str, done: int) -> str:
